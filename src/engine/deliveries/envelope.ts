@@ -6,7 +6,7 @@ export const TEST_PHONE_NUMBER_ID = 'TEST_PHONE_NUMBER_ID';
 
 const TEST_NOTICE = 'This is a test event. Your webhook endpoint is set up.';
 
-/** What the envelope of an event says; `dataJson` is the JSON text of `data`. */
+/** The content of an event's envelope; `dataJson` is the JSON text of `data`. */
 type EventEnvelope = {
   eventType: EventType;
   /** A whole number, also as text because PostgreSQL's bigint comes as text. */

@@ -31,8 +31,9 @@ export type AttemptMade = {
 };
 
 /**
- * What an attempt means for its delivery, at an endpoint as it is now; its room shrinks as a group of outcomes uses it. A failure while the endpoint is probed, paused or disabled uses up no
- * retry: it says something about the endpoint, not about the delivery.
+ * Decides how a delivery goes on after an attempt, at an endpoint as it is now; its room shrinks as a group of outcomes
+ * uses it. A failure while the endpoint is probed, paused or disabled uses up no retry: it says something about the
+ * endpoint, not about the delivery.
  */
 export function judgeOutcome(made: AttemptMade, now: RunRoom, limits: Limits): SettledOutcome {
   const verdict = judgeAttempt(made.result);
@@ -108,7 +109,7 @@ export function isTrouble(result: SendResult): boolean {
   return result.statusCode >= least || others.some((status) => status === result.statusCode);
 }
 
-/** What one response (or none) means for the delivery. Every reason is public: tenants read it in their log. */
+/** Judges one response (or none). Every reason is public: tenants read it in their log. */
 export type AttemptVerdict =
   | { kind: 'delivered'; statusCode: number }
   | { kind: 'retry'; reason: string; retryAfterMs: number | null }

@@ -1,7 +1,7 @@
 import type { WaitingDelivery } from '../queue/claim-one.ts';
 import type { AttemptOutcome } from './judge-outcome.ts';
 
-/** What the run of a delivery shows of it: `end` is null while the delivery waits. The run of a dropped one is cancelled. */
+/** A delivery as its run shows it: `end` is null while the delivery waits. The run of a dropped one is cancelled. */
 export type DeliveryNews = { end: 'delivered' | 'failed' | 'dropped' | null; summary: string };
 
 export function newsOf(outcome: AttemptOutcome): DeliveryNews {

@@ -70,7 +70,7 @@ function messagesChange(data: JsonNode | null, list: 'messages' | 'statuses', it
   return `{"value":{${value.join(',')}},"field":"messages"}`;
 }
 
-/** What the upstream platform's dashboard sends as a test: a message to a number of no account. */
+/** The test that the upstream platform's dashboard sends: a message to a number of no account. */
 function testChange(event: JsonNode): string {
   const message = {
     from: '16315551181',

@@ -1,7 +1,7 @@
 import { USER_AGENT } from '../../platform/http/user-agent.ts';
 import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
 
-/** What the headers of one webhook attempt say. `attempt` counts from 1; `sequence` counts within one ordering key. */
+/** The content of the headers of one webhook attempt. `attempt` counts from 1; `sequence` counts within one ordering key. */
 type WebhookHeadersInput = {
   /** Our own event id: the same over attempts, endpoints and replays, without a dot. */
   webhookId: string;
@@ -38,7 +38,7 @@ export function webhookHeaders(input: WebhookHeadersInput): Record<string, strin
   };
 }
 
-/** What the log knows of a request; null: the event is gone from it. */
+/** A request as the log knows it; null: the event is gone from it. */
 type LoggedRequest = {
   delivery: { id: string; eventUuid: string; replayId: string | null };
   event: { eventType: string | null; eventId: string | null; sequence: string | null };

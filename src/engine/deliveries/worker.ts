@@ -139,7 +139,7 @@ export function startTemporalDeliveryLoops(
   ];
 }
 
-/** What bounds attempts and starts of runs; `shareWith` notes how many processes share it, and the rank of this one. */
+/** The bounds of attempts and of starts of runs; `shareWith` notes how many processes share it, and the rank of this one. */
 function openLimits(config: Config, mayStart: () => boolean) {
   const limiter = new EndpointLimiter();
   const cores = availableParallelism();
@@ -170,7 +170,7 @@ function openGate(database: Database, logger: Logger, wake: () => void): RecordG
   });
 }
 
-/** What passes by itself is a warning; anything else needs an operator. */
+/** An error that passes by itself is a warning; any other needs an operator. */
 function logTrouble(logger: Logger, texts: { transient: string; defect: string }) {
   return (error: unknown) => {
     if (isTransientError(error)) logger.warn({ err: error }, texts.transient);
@@ -195,7 +195,7 @@ function openRoute(
   });
 }
 
-/** What is sent while the proxy is down would only fail: deliveries wait as they are. */
+/** Attempts while the proxy is down would only fail: deliveries wait as they are. */
 function whileProxyWorks(gate: RecordGate, route: ProxyRoute | undefined): RecordGate {
   if (route === undefined) return gate;
   return { ...gate, isOpen: () => gate.isOpen() && route.trouble() === null };

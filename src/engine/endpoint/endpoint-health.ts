@@ -144,7 +144,7 @@ export async function startProbing(
   ]);
 }
 
-/** What a group of attempts says about an endpoint. */
+/** The outcomes of a group of attempts at an endpoint. */
 export type EndpointReport = {
   endpointId: string;
   /** Deliveries wait for retries because it is in trouble: the next success plans when they are brought forward. */

@@ -5,7 +5,7 @@ import type { Endpoint } from './store.ts';
 
 /**
  * Since when an endpoint takes deliveries again, while some go out that waited for that; null: none do, or it fails.
- * What it refused for itself waits for its own retries and is no such backlog.
+ * A delivery that it refused for itself waits for its own retries and is no such backlog.
  */
 export function recoveringSince(
   endpoint: Pick<Endpoint, 'mode' | 'modeChangedAt' | 'failingSince' | 'recoveredAt' | 'backlogDueAt'>,

@@ -1,6 +1,6 @@
 import type { SealedColumn } from '../../platform/crypto/secret-box.ts';
 
-// What sealed secrets are bound to: a copy of one in another row does not open.
+// The row that a sealed secret is bound to: a copy of one in another row does not open.
 
 const placeOf = (secret: string) => (endpointId: string) => `webhook_endpoints|${secret}|${endpointId}`;
 

@@ -255,7 +255,7 @@ export async function setEndpointCertificate(
   );
 }
 
-/** What is queued for it is not touched. False: there is none. */
+/** Its queued deliveries are not touched. False: there is none. */
 export async function deleteEndpointRow(trx: Transaction, wabaId: string, id: string): Promise<boolean> {
   const rows = await query(
     trx,

@@ -48,7 +48,7 @@ export type InboxBody = {
   wabaId: string;
   body: Buffer;
   signedFor: readonly string[] | null;
-  /** What was quarantined when it was ingested before, null the first time. */
+  /** The items that were quarantined when it was ingested before, null the first time. */
   notes: QuarantineNote[] | null;
   partly: PartlyTaken | null;
 };

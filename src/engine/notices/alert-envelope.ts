@@ -17,7 +17,7 @@ export type NoticeKind = EndpointNotice | WabaNotice;
 /** Whether its condition began, lasts for another day, or is over. */
 export type NoticeState = 'opened' | 'lasting' | 'resolved';
 
-/** What an alert says. It has no `eventType`, so that it cannot be taken for an event. */
+/** The content of an alert. It has no `eventType`, so that it cannot be taken for an event. */
 export type AlertEnvelope = {
   alertId: string;
   alert: NoticeKind;

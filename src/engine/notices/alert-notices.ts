@@ -126,7 +126,7 @@ async function findSubject(
   return row === undefined ? null : { ...row, url: shownUrl(row.url) };
 }
 
-/** What the sender of an alert needs; `endpointUrls` are those of the WABA's webhook endpoints. */
+/** The input of an alert's sender; `endpointUrls` are those of the WABA's webhook endpoints. */
 export type AlertToSend = {
   alert: NoticeKind;
   body: Buffer;

@@ -259,7 +259,7 @@ const PICK_DUE = `in_turn as materialized (
      limit cast(:limit as integer)
   )`;
 
-/** What operators read of a delivery in the Temporal UI. */
+/** The text about a delivery in the Temporal UI. */
 export type DeliveryLabel = Pick<
   ClaimedDelivery,
   'deliveryId' | 'deliveryDay' | 'endpointId' | 'eventType' | 'eventId'

@@ -63,7 +63,7 @@ export async function removeDelivery(
   return 'claimed';
 }
 
-/** What one transaction locks and removes at most. */
+/** The rows that one transaction locks and removes at most. */
 const PER_BATCH = 500;
 
 /** Queue and log are written in one order; what else writes the log in groups may not, and then one of two yields. */
@@ -148,7 +148,7 @@ type Place = { id: string; lane: string; position: string };
 
 const FIRST: Place = { id: '', lane: '', position: '0' };
 
-/** What there is to drop in the next places, lane by lane. */
+/** The rows to drop in the next places, lane by lane. */
 async function findDroppable(
   database: Database,
   { endpointId, upToPosition }: Cut,

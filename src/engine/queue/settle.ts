@@ -61,7 +61,7 @@ export async function putOffClaim(
   return changed === 1;
 }
 
-/** What decides how a failed attempt goes on. Runs are counted up to one more than the limits. */
+/** The facts that decide how a failed attempt goes on. Runs are counted up to one more than the limits. */
 export type RunRoom = {
   endpointId: string;
   mode: string;
@@ -119,7 +119,7 @@ export async function findRunRoom(
   return new Map(rows.map((row) => [row.endpointId, row]));
 }
 
-/** What is written of one attempt: the queue row, the attempt itself, and the delivery in the log. */
+/** The rows that are written of one attempt: the queue row, the attempt itself, and the delivery in the log. */
 export type SettledDelivery = AttemptRecord & {
   deliveryId: string;
   deliveryDay: string;
@@ -143,7 +143,7 @@ export type FollowerClaim = {
   behind: ReadonlySet<string>;
 };
 
-/** What came of settling: which were recorded, how many others became due, which were claimed. */
+/** The result of settling: which were recorded, how many others became due, which were claimed. */
 export type Settled = {
   ours: Set<string>;
   promoted: number;

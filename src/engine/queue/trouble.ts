@@ -20,7 +20,7 @@ export type FailedAttempt = {
   conversationId: string | null;
 };
 
-/** What waits for an endpoint, from a bounded part of its queue. */
+/** The deliveries that wait for an endpoint, from a bounded part of its queue. */
 export type TroubleSample = {
   /** How many were looked at for the counts by type. */
   looked: number;

@@ -226,7 +226,7 @@ function isTheirs(item: NumberItem, { ids, isGroup, phoneNumberId }: Them): bool
   if (phoneNumberId !== null && item.phoneNumberId !== phoneNumberId) return false;
   const groupId = item.kind === 'payment' ? null : item.groupId;
   if (isGroup) return groupId !== null && ids.has(groupId);
-  // What a customer says in groups belongs to no conversation with one customer.
+  // A customer's message to a group belongs to no conversation with one customer.
   if (phoneNumberId !== null && groupId !== null) return false;
   return peopleOf(item).some((id) => ids.has(id));
 }

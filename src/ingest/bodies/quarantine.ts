@@ -12,7 +12,7 @@ export type QuarantineTotal = {
   lastDay: string;
 };
 
-/** What emitted no event in the last `days` days and why, the most frequent first; at most 50. */
+/** The items that emitted no event in the last `days` days, and why, the most frequent first; at most 50. */
 export async function listQuarantineReasons(database: Database, days: number): Promise<QuarantineTotal[]> {
   return await query<QuarantineTotal>(
     database,
@@ -24,8 +24,8 @@ export async function listQuarantineReasons(database: Database, days: number): P
 }
 
 /**
- * What is counted and is no trouble: upstream sends more than there are events for. An app also receives other fields than
- * messages of WABAs that no tenant has (`unknown_waba`); their messages are another matter (`unknown_phone_number`).
+ * The reasons that are counted and are no fault: upstream sends more than there are events for. An app also receives
+ * other fields than messages of WABAs that no tenant has (`unknown_waba`); their messages are another matter (`unknown_phone_number`).
  */
 const EXPECTED = ['unknown_field', 'unknown_waba', 'value_errors', 'message_echo', 'no_items'];
 
@@ -38,7 +38,7 @@ export type UnreadableTotal = {
   lastDay: string;
 };
 
-/** What went into quarantine today or yesterday although it should have become an event; up to `limit` WABAs. */
+/** The items that went into quarantine today or yesterday although it should have become an event; up to `limit` WABAs. */
 export async function listUnreadable(database: Database, limit: number): Promise<UnreadableTotal[]> {
   return await query<UnreadableTotal>(
     database,

@@ -44,7 +44,7 @@ async function beginSweep(database: Database, wabaId: string): Promise<Sweep | n
   });
 }
 
-/** What was repeated meanwhile is left for the next sweep. */
+/** A body that was repeated meanwhile is left for the next sweep. */
 async function endSweep(database: Database, { wabaId, begunAt }: Sweep): Promise<void> {
   await execute(
     database,

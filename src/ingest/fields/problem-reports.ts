@@ -120,7 +120,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   account_update: account,
 };
 
-/** What a change in a field says about problems; what has another form than upstream documents says nothing. */
+/** The problems that a change in a field reports; a value of another form than upstream documents reports none. */
 export function problemReports(
   { field, wabaId, valueJson, reportedAt }: FieldItem,
   now: Date,

@@ -10,7 +10,7 @@ import { type KnownOwners, originsOf } from './owners.ts';
 import { type BodyPortion, type ReadBody, readBody, sharePortions } from './portions.ts';
 import { type IntakeMemory, lookOf, noteEpochs, type ShardMemory } from './shard-memory.ts';
 
-/** What one transaction ingests, and those of the shards in which more may be waiting. */
+/** The bodies that one transaction ingests, and those of the shards in which more may be waiting. */
 type Portions = { portions: BodyPortion[]; items: UpstreamItem[]; known: KnownOwners; more: number[] };
 
 /** Nothing of shards that another process is ingesting; at most as much as suits the pace of each, and `most`. */

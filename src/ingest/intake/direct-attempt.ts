@@ -16,7 +16,7 @@ import { readAhead } from './read-ahead.ts';
 import { lookOf, noteEpochs, type ShardMemory } from './shard-memory.ts';
 
 /**
- * What arrives beside one statement of few bodies shares the next one, unless it takes longer than that: bodies of other
+ * A body that arrives beside one statement of few bodies shares the next one, unless it takes longer than that: bodies of other
  * shards must not wait for it. Beside one of many bodies the next batch is prepared at once.
  */
 const GATHER_MS = 4;
@@ -180,6 +180,6 @@ async function prepare(
   const waiting = new Set(older.map(({ shard }) => shard));
   const busy = shards.filter((shard) => !held.includes(shard) || waiting.has(shard));
   busy.forEach(onBusy);
-  // What is kept the usual way after all comes first, and these behind it.
+  // The bodies that are kept the usual way after all come first, and these behind them.
   if (busy.length > 0 || !isCurrent || areKept.includes(false)) throw new NotNowError();
 }

@@ -81,7 +81,7 @@ class IntakeBesideIngress {
     return !isUsual && !rests && this.#loop.isIdle(shard);
   }
 
-  /** What takes too long goes on after it counts as not kept, until `ended`. */
+  /** An attempt that takes too long goes on after it counts as not kept, until `ended`. */
   #keep(batch: Batch, given: Pick<Ways, 'before' | 'onSent' | 'onOneStatement'>) {
     const startMs = performance.now();
     const late = Promise.withResolvers<'late'>();

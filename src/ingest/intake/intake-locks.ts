@@ -12,7 +12,7 @@ export const INGEST_LOCKS: readonly number[] = [
   ORDER_SCOPE_LOCK,
 ];
 
-/** What holds up one of several shards that are ingested together holds up the others as well. */
+/** A lock that holds up one of several shards that are ingested together holds up the others as well. */
 const SHARED_WAIT_MS = 1_000;
 
 /**

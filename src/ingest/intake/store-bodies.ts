@@ -58,7 +58,7 @@ const BEGINNING =
   /^\s*\{\s*"object"\s*:\s*"[^"\\]*"\s*,\s*"entry"\s*:\s*\[\s*\{\s*"id"\s*:\s*"(\d{1,64})"\s*,\s*"changes"/;
 const BEGINNING_BYTES = 256;
 
-/** What stands around the entries of a body, for each of its WABAs; of real ones it is half a line. */
+/** The text around the entries of a body, for each of its WABAs; of real ones it is half a line. */
 const MAX_REPEATED_CHARS = 256;
 
 /**

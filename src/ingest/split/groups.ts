@@ -12,7 +12,7 @@ type GroupPerson = PersonIds & {
   state: MemberState;
 };
 
-/** What upstream reports of a group; null and an empty list: it says nothing of that. */
+/** Upstream's report of a group; null and an empty list: it says nothing of that. */
 export type GroupReport = {
   groupId: string;
   at: Date | null;

@@ -286,7 +286,7 @@ export function timestampOf(node: JsonNode | null): Date | null {
 
 const ERASED = 'heliograph_erased';
 
-/** What stands in place of an erased part of a body, so that the paths of the others stay as they are. */
+/** The mark that stands in place of an erased part of a body, so that the paths of the others stay as they are. */
 export const ERASED_PART = `{"${ERASED}":true}`;
 
 export function isErased(node: JsonNode): boolean {

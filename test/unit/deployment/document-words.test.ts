@@ -117,3 +117,13 @@ test.each(CODE)('%s has the words of the field in its comments, names and SQL', 
 test.each(COMMENTED)('%s has comments with a subject and the verbs of the field', (path) => {
   expect(findings(commentsOf(repositoryFile(path)), AVOIDED_IN_COMMENTS)).toEqual([]);
 });
+
+/** A comment that names its subject only as "what". */
+const SUBJECTLESS = /^\s*(?:\/\*\*?|\*|\/\/)\s*What /m;
+
+test('comments of the engine and of ingest name their subjects', () => {
+  const files = COMMENTED.filter((path) => /^src\/(?:engine|ingest)\//.test(path));
+  expect(files.length).toBeGreaterThan(100);
+  expect(SUBJECTLESS.test('/** What is queued. */')).toBe(true);
+  expect(files.filter((path) => SUBJECTLESS.test(repositoryFile(path)))).toEqual([]);
+});

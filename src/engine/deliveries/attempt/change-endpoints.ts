@@ -65,7 +65,7 @@ function changesOf(settled: readonly Settled[], endpoints: ReadonlyMap<string, R
   return byEndpoint(settled).flatMap(([id, ofOne]) => changeOf(id, ofOne, endpoints.get(id)) ?? []);
 }
 
-/** What attempts of one endpoint change about it; null: nothing. */
+/** The changes that attempts of one endpoint make to it; null: none. */
 function changeOf(
   endpointId: string,
   settled: readonly Settled[],

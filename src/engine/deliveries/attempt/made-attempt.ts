@@ -3,7 +3,7 @@ import type { UnderWay } from '../loop/attempt-limits.ts';
 import type { AttemptRun } from '../loop/delivery-runs.ts';
 import type { SendableEndpoint, SentRequest } from './send-delivery.ts';
 
-/** What recording an attempt has decided, used up or met so far: it may have to be tried again. */
+/** The decisions of recording an attempt so far, and what it used up or met: it may have to be tried again. */
 type Recording = {
   /** Whether its endpoint has to be taken for down; missing: the attempt was not counted yet. */
   isDown?: boolean;

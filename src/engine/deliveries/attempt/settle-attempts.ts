@@ -142,7 +142,7 @@ async function settle(
   });
 }
 
-/** What failures are judged by. `claims`: those in force; null: all, as far as is known. */
+/** The state by which failures are judged. `claims`: those in force; null: all, as far as is known. */
 type Read = { claims: ReadonlyMap<string, ClaimInForce> | null; endpoints: Map<string, RunRoom> };
 
 const NOTHING_READ: Read = { claims: null, endpoints: new Map() };

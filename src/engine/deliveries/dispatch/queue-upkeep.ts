@@ -103,7 +103,7 @@ export function startBacklogReturn({ database, logger, loop, isLeader }: UpkeepT
 /** Ten years. */
 const EVERYTHING_SECONDS = 315_360_000;
 
-/** What was due before may become visible so much later. */
+/** A row that was due before may become visible so much later. */
 const SPARE_MS = 120_000;
 const FULL_SWEEP_REST = { times: 100, longestMs: 60_000 };
 

@@ -67,7 +67,7 @@ async function endRuns(
     const ends = await findDeliveryEnds(database, ended);
     for (const run of ended) {
       const end = ends.get(run.deliveryId) ?? null;
-      // What the log does not have may belong to another installation with the same namespace.
+      // A run that the log does not have may belong to another installation with the same namespace.
       if (end === null && run.taskQueue !== taskQueue) continue;
       const news = newsOf({ state: 'settled', end });
       await inTime(client, async () => {

@@ -14,7 +14,7 @@ export type DeliverEventInput = {
   deliveryDay: string;
   /** Longest time an attempt with its recording may take, in ms: its lease. */
   leaseMs: number;
-  /** What is known already; null: an attempt is under way, or is to be made. */
+  /** The outcome, if it is known already; null: an attempt is under way, or is to be made. */
   news: DeliveryNews | null;
   /** The first attempt waits for this run, in the process that started it. */
   held: boolean;

@@ -12,7 +12,7 @@ import { ignoreEnded } from './run-client.ts';
 
 export type EndpointTroubleInput = { endpointId: string; failure: ReportedFailure | null };
 
-/** What a run is to learn; `opens`: it is started where none is open. */
+/** A report for a run; `opens`: it is started where none is open. */
 type Note = { opens: boolean; failure: ReportedFailure | null };
 
 type WatchTools = {

@@ -14,7 +14,7 @@ const SLOW_LIMIT = 10;
 
 const NEWEST_WEIGHT = 0.2;
 
-/** What the tenant allows; null: no limit, and the workflows that the installation says. */
+/** The tenant's limit; null: no limit, and the workflows that the installation says. */
 export type EndpointLimits = {
   maxInFlight: number | null;
   ratePerSecond: number | null;
@@ -56,7 +56,7 @@ export class EndpointLimiter {
     this.#now = now;
   }
 
-  /** What the tenant of an endpoint allows; for one that never came up here, nothing is limited. */
+  /** The limits of an endpoint's tenant; for one that never came up here, nothing is limited. */
   allow(endpointId: string, { maxInFlight, ratePerSecond, workflows }: EndpointLimits): void {
     if ((maxInFlight ?? ratePerSecond ?? workflows) === null) this.#allowed.delete(endpointId);
     else this.#allowed.set(endpointId, { maxInFlight, ratePerSecond, workflows });
@@ -165,7 +165,7 @@ export class EndpointLimiter {
     return this.#allowed.get(endpointId) ?? UNLIMITED;
   }
 
-  /** What is left over after an even division goes to other processes from one endpoint to the next. */
+  /** The rest of an even division goes to other processes from one endpoint to the next. */
   #share(endpointId: string): number {
     const { maxInFlight } = this.#limitsOf(endpointId);
     if (maxInFlight === null) return MAX_IN_FLIGHT;
@@ -213,7 +213,7 @@ function isOverload(result: SendResult): boolean {
   return result.statusCode === 429 || result.statusCode === 503;
 }
 
-/** What may be under way at once: attempts that began a moment ago, and all. */
+/** How many attempts may be under way at once: those that began a moment ago, and all. */
 type SlotBounds = { quick: number; most: number };
 
 /** One that takes longer waits for a receiver that is slow; others need its slot more. */

@@ -26,7 +26,7 @@ const SPARE_POSITIONS = 2_000;
 /** An endpoint without room is looked at again after this long, whatever it waits for: its limits may change. */
 const LONGEST_SLEEP_MS = 10_000;
 
-/** What a walk must have seen moves on no more often than this. */
+/** The place that a walk must have seen moves on no more often than this. */
 const NOTED_FOR_MS = 1_000;
 
 type RunHolds = {
@@ -76,7 +76,7 @@ export class DueFinder {
     return this.#eligible(most);
   }
 
-  /** What was taken of `shares`, of which at most `limit` was asked for. */
+  /** The part of `shares` that was taken, of which at most `limit` was asked for. */
   took(shares: readonly DueShare[], taken: readonly TakenPlace[], limit: number): void {
     const counts = Map.groupBy(taken, ({ endpointId }) => endpointId);
     for (const { endpointId, share } of shares) {
@@ -109,7 +109,7 @@ export class DueFinder {
     for (const endpoint of found) {
       const { endpointId } = endpoint;
       this.#limiter.allow(endpointId, endpoint);
-      // What is new comes before the replays that were left over, not before other first attempts.
+      // New deliveries come before the replays that were left over, not before other first attempts.
       const isNext = fromStart || this.#known.get(endpointId)?.replay !== false;
       if (!endpoint.isOpen) this.#forget(endpointId);
       else if (isNext) this.#know(endpoint);
@@ -231,7 +231,7 @@ type LoopSide = {
   attempt: (claims: readonly Begun[], run: ClaimRun) => Promise<void>;
 };
 
-/** What the deliveries of one claim share; `startMs` is on the clock of leases. */
+/** The values that all deliveries of one claim have; `startMs` is on the clock of leases. */
 export type ClaimRun = { token: string; startMs: number; isProbe: boolean };
 
 export function newClaim(isProbe = false): ClaimRun {

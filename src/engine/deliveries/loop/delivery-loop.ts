@@ -92,7 +92,7 @@ export class DeliveryLoop {
     });
     this.#recorder = new ResultRecorder(tools, {
       giveUpMs: this.#leaseMs,
-      // What follows deliveries that end: their slots are about to get free.
+      // The next of each lane whose delivery ends: their slots are about to get free.
       followerClaims: () => this.#claims((endpointId) => this.#mayTake(endpointId)),
       onRecorded: (recorded) => this.#onRecorded(recorded),
       onHeld: (attempts) => this.#onHeld(attempts),
@@ -365,7 +365,7 @@ export class DeliveryLoop {
     }
     const roomier = outcomes.some(({ attempt }) => this.#due.isWaiting(attempt.endpoint.id));
     if (promoted > 0 || this.#full || roomier) this.wake();
-    // What is sent to Temporal takes the time of this thread: the next claim goes out first.
+    // Calls to Temporal take the time of this thread: the next claim goes out first.
     setImmediate(() => {
       for (const { attempt, outcome } of outcomes) {
         void this.#tools.runs.end(attempt.run ?? null, labelOf(attempt, attempt.endpoint), outcome);

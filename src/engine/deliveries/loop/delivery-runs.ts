@@ -149,7 +149,7 @@ export class DeliveryRuns {
     return run;
   }
 
-  /** What comes of the attempt that is under way here; null when there is none that a run may show. */
+  /** The outcome of the attempt that is under way here; null when there is none that a run may show. */
   join(deliveryId: string): Promise<AttemptOutcome> | null {
     return this.#attempts.get(deliveryId)?.join() ?? null;
   }

@@ -39,7 +39,7 @@ const TURN_MS = 1_000;
 /** Beyond the time since the last look: a change is visible later than it is dated. */
 const SPARE_SECONDS = 30;
 
-/** What needs no haste, in turns. */
+/** The work that needs no haste, in turns. */
 const SLOW_EVERY = 5;
 
 /**
@@ -130,7 +130,7 @@ async function slowWork({ database, logger, disableAfterHours }: EndpointKeeperT
   await applyWantedScopes(database);
 }
 
-/** What no change of a mode reports: failures for good, and endpoints that fail with too few attempts to be stopped. */
+/** Reports beside changes of the mode: failures for good, and endpoints that fail with too few attempts to be stopped. */
 async function tellTenants(database: Database): Promise<void> {
   for (const [find, tell] of [
     [findUntoldFailures, tellFailures],

@@ -21,7 +21,7 @@ const GROUP = 250;
 
 const RETRY_MS = 250;
 
-/** What another transaction has locked is tried again after as long as it was locked already, within these limits. */
+/** A row that another transaction has locked is tried again after as long as it was locked already, within these limits. */
 const LOCKED_RETRY_MS = { shortest: 5, longest: 100 };
 
 /** Transactions of ours hold rows for less; after this time there may be many of them, and they are tried more rarely. */
@@ -177,7 +177,7 @@ function isRefused({ recording }: MadeAttempt): boolean {
   return recording.refusal !== undefined;
 }
 
-/** What was refused stands alone. */
+/** A refused attempt stands alone. */
 function partsOf(group: readonly MadeAttempt[]): (readonly MadeAttempt[])[] {
   const refused = group.filter(isRefused).map((attempt) => [attempt]);
   return [group.filter((attempt) => !isRefused(attempt)), ...refused].filter((part) => part.length > 0);

@@ -1,4 +1,4 @@
-/** What a core can start and carry beside everything else: a run costs about 50 ms of it. */
+/** The runs that a core can start and carry beside everything else: a run costs about 50 ms of it. */
 const STARTS_PER_SECOND_AND_CORE = 5;
 
 const CALM_AT_ONCE = 10;

@@ -8,7 +8,7 @@ export const LATELY_MINUTES = 15;
 export class RunShare {
   readonly #now: () => number;
   readonly #total: RecentAttempts = { attempts: 0, withRun: 0 };
-  /** What `#total` was when each of the last minutes began, the oldest first. */
+  /** The value of `#total` when each of the last minutes began, the oldest first. */
   #before: { minute: number; total: RecentAttempts }[] = [];
 
   constructor(now: () => number = () => performance.now()) {

@@ -10,7 +10,7 @@ import { countWaiting, MAX_SHOWN_WAITING, shownCount, type WaitingDeliveries } f
 /** The last failure that a worker reported: what the run of the delivery shows too. */
 export type ReportedFailure = { atMs: number; reason: string };
 
-/** What the run of an endpoint shows. `details` are Markdown; `head` is what `skipHead` drops. */
+/** The content of an endpoint's run. `details` are Markdown; `skipHead` drops `head`. */
 export type TroubleShown = {
   /**
    * While it is open, `failing`: since then no attempt has succeeded; `recovering`: it takes deliveries again, and some that
@@ -48,7 +48,7 @@ type EndpointInTrouble = EndpointRow &
     delivered: number;
   };
 
-/** What waits for less is on its way. */
+/** A delivery that waits for less is on its way. */
 const FLOWING_MS = 10_000;
 
 /** Looks at an endpoint; a text says why it is in no trouble. */
