@@ -5,6 +5,8 @@ import { optionRulesOf } from '../features/endpoints/endpoint-options.ts';
 import type { TestEventTools } from '../features/endpoints/test-event.ts';
 import { LOOKUPS_PER_MINUTE } from '../features/endpoints/url-check.ts';
 import { makeMediaUrls } from '../features/messages/media/media-urls.ts';
+import { createOutcomeWaiter } from '../features/messages/send/outcome-waiter.ts';
+import { createSendStarter } from '../features/messages/send/send-starter.ts';
 import type { KeepAtOnce } from '../ingest/intake/store-bodies.ts';
 import type { Config } from '../platform/config/config.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../platform/crypto/secret-box.ts';
@@ -30,8 +32,6 @@ import {
 } from './health/health-routes.ts';
 import { upstreamWebhookRoutes } from './inbound/upstream-webhook.ts';
 import { receivedMediaRoutes } from './messages/received-media/received-media.ts';
-import { createOutcomeWaiter } from './messages/send/outcome-waiter.ts';
-import { createSendStarter } from './messages/send/send-starter.ts';
 import { makeUploadSlots } from './messages/uploads/upload-slots.ts';
 import { addOpenApiDocument } from './openapi/openapi-document.ts';
 import { pageRoutes } from './pages/page-routes.ts';

@@ -10,13 +10,13 @@ import type { PolicyDefaults } from '../../features/accounts/tenant-policies.ts'
 import type { OptionRules } from '../../features/endpoints/endpoint-options.ts';
 import type { TestEventTools } from '../../features/endpoints/test-event.ts';
 import type { MediaUrls } from '../../features/messages/media/media-urls.ts';
+import type { OutcomeWaiter } from '../../features/messages/send/outcome-waiter.ts';
+import type { SendStarter } from '../../features/messages/send/send-starter.ts';
 import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { EventStreams } from '../deliveries/event-watch.ts';
 import type { KeyTools } from '../keys/api-key-auth.ts';
-import type { OutcomeWaiter } from '../messages/send/outcome-waiter.ts';
-import type { SendStarter } from '../messages/send/send-starter.ts';
 import type { UploadSlots } from '../messages/uploads/upload-slots.ts';
 import type { DownloadShares } from '../shares/download-shares.ts';
 import type { PageCursors } from './page.ts';

@@ -4,6 +4,7 @@ import {
   markMessageRead,
 } from '../../features/messages/conversations/message-detail.ts';
 import type { SendPath, SendProgress } from '../../features/messages/send/outbound-messages.ts';
+import { typeOf } from '../../features/messages/send/upstream-payload.ts';
 import { isMembers } from '../../platform/json/json-members.ts';
 import { readPhoneNumber } from '../../platform/phone-number.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
@@ -12,7 +13,7 @@ import { callUpstream } from '../external/upstream-calls.ts';
 import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
 import { sendProblem } from '../messages/send/check-send.ts';
 import { storableProblem } from '../messages/send/problems.ts';
-import { Envelope, type SendRequest, typeOf } from '../messages/send/send-body.ts';
+import { Envelope, type SendRequest } from '../messages/send/send-body.ts';
 import { idempotencyKeyOf, respondToSend } from '../messages/send/send-message.ts';
 import { type SendResponse, sendErrorOf } from '../messages/send/send-response.ts';
 import { errorJson, errorParts, statusOfCode, wrongParameter } from './facade-error.ts';

@@ -1,4 +1,4 @@
-import { queueMessage } from '../../../src/api/messages/send/queue-message.ts';
+import { queueMessage } from '../../../src/features/messages/send/queue-message.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { ended, type Recorded } from './record-deliveries.ts';
 import { control, waitsUntilStarted } from './record-media.ts';

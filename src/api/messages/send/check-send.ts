@@ -1,10 +1,10 @@
 import type { TSchema } from 'typebox';
+import { typeOf } from '../../../features/messages/send/upstream-payload.ts';
 import { isMembers } from '../../../platform/json/json-members.ts';
 import { PHONE_DIGITS, readPhoneNumber } from '../../../platform/phone-number.ts';
 import { validatorOf } from '../../plugins/validation.ts';
 import { joined, memberProblem, type Problem } from './problems.ts';
-import { Envelope, GroupEnvelope, isTypeName, type SendRequest, shapeOf, typeOf } from './send-body.ts';
-import { extraProblem } from './upstream-payload.ts';
+import { Envelope, GroupEnvelope, isReserved, isTypeName, type SendRequest, shapeOf } from './send-body.ts';
 
 export function shapeProblem(shape: TSchema, value: unknown, path: string): Problem | null {
   // Compiled when first needed: a tenant uses few of the shapes.
@@ -25,6 +25,18 @@ export function sendProblem(body: unknown): Problem | null {
     recipientProblem(body as SendRequest) ??
     extraProblem(body as SendRequest)
   );
+}
+
+/** The recipient and the kind of request are given outside of `extra`, where they are checked. */
+const NOT_EXTRA = new Set(Object.keys(Envelope.properties));
+
+/** Why `extra` cannot be added: it names a member that is given outside, or that belongs there. */
+function extraProblem(request: SendRequest): Problem | null {
+  const wrong = Object.keys(request.extra ?? {}).find(
+    (name) => NOT_EXTRA.has(name) || isReserved(name) || Object.hasOwn(request, name),
+  );
+  if (wrong === undefined) return null;
+  return { param: joined('extra', wrong), message: 'This member cannot be given in extra.' };
 }
 
 function recipientProblem({ to, recipient, recipient_type: kind }: SendRequest): Problem | null {

@@ -1,5 +1,6 @@
 import { type Static, type TProperties, type TSchema, Type } from 'typebox';
 import { USER_ID } from '../../../features/customers/customer-reference.ts';
+import { DEFAULT_TYPE } from '../../../features/messages/send/upstream-payload.ts';
 import { isControlMember } from '../../../platform/graph/control-members.ts';
 import { isMembers } from '../../../platform/json/json-members.ts';
 import { closed } from '../../external/schema-kit.ts';
@@ -49,13 +50,6 @@ export const GroupEnvelope = closed({
 });
 
 export type SendRequest = Static<typeof Envelope> & Record<string, unknown>;
-
-const DEFAULT_TYPE = 'text';
-
-/** The type of a message; upstream takes a message without one for a text. */
-export function typeOf({ type = DEFAULT_TYPE }: Readonly<Record<string, unknown>>): unknown {
-  return type;
-}
 
 /** The members of a read receipt, which has the address of a send. */
 const OF_RECEIPTS: readonly string[] = ['status', 'message_id', 'typing_indicator'];

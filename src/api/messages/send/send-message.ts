@@ -15,6 +15,9 @@ import {
   type SendPath,
   type SendProgress,
 } from '../../../features/messages/send/outbound-messages.ts';
+import { isOutcome } from '../../../features/messages/send/outcome-waiter.ts';
+import { HOLD_MS, queueMessage, type Sender } from '../../../features/messages/send/queue-message.ts';
+import { messageOf } from '../../../features/messages/send/upstream-payload.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { ApiError, invalidParameter } from '../../errors/api-error.ts';
 import type { ExternalContext } from '../../external/external-app.ts';
@@ -23,11 +26,8 @@ import { type Account, accountOf } from '../../keys/api-key-auth.ts';
 import { restOperation } from '../../operations/operation.ts';
 import { missingBody, validatorCompiler } from '../../plugins/validation.ts';
 import { sendProblem, sendWarnings } from './check-send.ts';
-import { isOutcome } from './outcome-waiter.ts';
-import { HOLD_MS, queueMessage, type Sender } from './queue-message.ts';
 import { SendBody, type SendRequest } from './send-body.ts';
 import { type SendResponse, SentMessage, sendResponse } from './send-response.ts';
-import { messageOf } from './upstream-payload.ts';
 
 const OPERATION = 'sendMessage';
 

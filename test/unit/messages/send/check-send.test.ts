@@ -4,7 +4,7 @@ import { contentProblem } from '../../../../dev/sandbox/graph/message-rules.ts';
 import { sendProblem, sendWarnings } from '../../../../src/api/messages/send/check-send.ts';
 import { storableProblem } from '../../../../src/api/messages/send/problems.ts';
 import type { SendRequest } from '../../../../src/api/messages/send/send-body.ts';
-import { upstreamPayload } from '../../../../src/api/messages/send/upstream-payload.ts';
+import { upstreamPayload } from '../../../../src/features/messages/send/upstream-payload.ts';
 import { HOSTILE_JSON, membersOf, withMember } from '../../../support/hostile-messages.ts';
 import { SEND_EXAMPLES, type SendExample } from '../../../support/send-examples.ts';
 

@@ -1,27 +1,15 @@
-import { countMessageOfKey, type SendLimits } from '../../../features/keys/send-limits.ts';
-import { isWindowOpen } from '../../../features/messages/conversations/conversations.ts';
-import {
-  bindIdempotencyKey,
-  type IdempotencyKey,
-  takeIdempotencyKey,
-} from '../../../features/messages/send/idempotency-keys.ts';
-import { mediaUsesOf, orderPaymentOf } from '../../../features/messages/send/message-content.ts';
-import {
-  drawMessageId,
-  insertOutboundMessage,
-  type SendPath,
-} from '../../../features/messages/send/outbound-messages.ts';
-import {
-  lockRecipientConversation,
-  type Recipient,
-} from '../../../features/messages/send/recipient-conversations.ts';
-import { sendMessageTask } from '../../../features/messages/send/send-task.ts';
 import { readPhoneNumber } from '../../../platform/phone-number.ts';
 import type { Database, Transaction } from '../../../platform/postgres/database.ts';
 import { RequestError } from '../../../platform/request-input.ts';
 import { insertWorkflowTasks } from '../../../platform/temporal/workflow-tasks.ts';
-import { type SendRequest, typeOf } from './send-body.ts';
-import { upstreamPayload } from './upstream-payload.ts';
+import { countMessageOfKey, type SendLimits } from '../../keys/send-limits.ts';
+import { isWindowOpen } from '../conversations/conversations.ts';
+import { bindIdempotencyKey, type IdempotencyKey, takeIdempotencyKey } from './idempotency-keys.ts';
+import { mediaUsesOf, orderPaymentOf } from './message-content.ts';
+import { drawMessageId, insertOutboundMessage, type SendPath } from './outbound-messages.ts';
+import { lockRecipientConversation, type Recipient } from './recipient-conversations.ts';
+import { sendMessageTask } from './send-task.ts';
+import { type MessageToSend, typeOf, upstreamPayload } from './upstream-payload.ts';
 
 /** The API starts the workflow itself; the worker does so when nothing has come of it by then. */
 const START_WITHIN_MS = 5_000;
@@ -39,7 +27,7 @@ export const HOLD_MS = 20_000;
 export async function queueMessage(
   database: Database,
   account: Sender,
-  request: SendRequest,
+  request: MessageToSend,
   { key, upstreamPath }: { key: IdempotencyKey | null; upstreamPath?: SendPath },
 ): Promise<string | null> {
   const { wabaId, keyId } = account;
@@ -89,7 +77,7 @@ async function refuseBeyondLimits(
   if (maxMessagesPerDay !== null && keyId !== null) await countMessageOfKey(trx, wabaId, keyId);
 }
 
-function recipientOf({ to, recipient, recipient_type: kind }: SendRequest): Recipient {
+function recipientOf({ to, recipient, recipient_type: kind }: MessageToSend): Recipient {
   if (kind === 'group') return { groupId: to ?? '' };
   if (to !== undefined) return { waId: readPhoneNumber(to) ?? to, userId: null };
   return { waId: null, userId: recipient ?? '' };

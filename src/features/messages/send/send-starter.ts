@@ -1,10 +1,10 @@
-import type { FastifyBaseLogger } from 'fastify';
-import { sendMessageTask } from '../../../features/messages/send/send-task.ts';
 import type { Config } from '../../../platform/config/config.ts';
+import type { Logger } from '../../../platform/logger.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import type { TemporalConnection } from '../../../platform/temporal/client-connection.ts';
 import { searchAttributes, taskQueues } from '../../../platform/temporal/workflow-options.ts';
 import { returnTasks } from '../../../platform/temporal/workflow-tasks.ts';
+import { sendMessageTask } from './send-task.ts';
 
 const START_TIMEOUT_MS = 3_000;
 
@@ -18,7 +18,7 @@ export function createSendStarter(
   config: Pick<Config, 'temporal'>,
   temporal: TemporalConnection,
   database: Database,
-  log: Pick<FastifyBaseLogger, 'warn'>,
+  log: Pick<Logger, 'warn'>,
 ): SendStarter {
   const taskQueue = taskQueues(config.temporal.taskQueuePrefix).deliveries;
   return {

@@ -1,8 +1,8 @@
-import { findSendProgress, type SendProgress } from '../../../features/messages/send/outbound-messages.ts';
 import type { Config } from '../../../platform/config/config.ts';
 import type { Logger } from '../../../platform/logger.ts';
 import { listenToDatabase } from '../../../platform/postgres/connection.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
+import { findSendProgress, type SendProgress } from './outbound-messages.ts';
 
 /** Upstream mostly answers within a second. */
 const WAIT_MS = 10_000;
