@@ -13,6 +13,7 @@ import { inboxCommand } from './ingest/bodies/commands/inbox-commands.ts';
 import { alertsCommand } from './ops/alerts/commands/alert-commands.ts';
 import { eraseCommand, erasuresCommand, exportCommand } from './ops/erasures/commands/erase-commands.ts';
 import { tenantRemoveCommand, wabaRemoveCommand } from './ops/erasures/commands/removal-commands.ts';
+import { wabaCheckCommand } from './ops/health/commands/waba-check-command.ts';
 import { topCommand } from './ops/health/top-command.ts';
 import { secretsCommand } from './ops/secrets/commands/secrets-commands.ts';
 import { auditCommand } from './platform/audit/audit-commands.ts';
@@ -27,7 +28,7 @@ export function buildAdminCommand(): Command {
     .addHelpText('after', '\nExample:\n  npm run -s admin -- tenant create --name "Fixture Store" --json');
   const parts = [
     tenantCommand().addCommand(tenantRemoveCommand()),
-    wabaCommand().addCommand(wabaRemoveCommand()),
+    wabaCommand().addCommand(wabaCheckCommand()).addCommand(wabaRemoveCommand()),
     userCommand(),
     keyCommand(),
     keyRequestCommand(),

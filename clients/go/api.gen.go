@@ -3766,6 +3766,23 @@ type UsageUploadedToday struct {
 	MaxFiles *int `json:"maxFiles"`
 }
 
+// WabaCheck defines model for WabaCheck.
+type WabaCheck struct {
+	Checks []WabaCheckChecksItem `json:"checks"`
+	WabaID string                `json:"wabaId"`
+}
+
+// WabaCheckChecksItem defines model for WabaCheckChecksItem.
+type WabaCheckChecksItem struct {
+	Detail   string `json:"detail"`
+	ID       string `json:"id"`
+	Question string `json:"question"`
+
+	// Status One of up, degraded, down, unknown.
+	Status string `json:"status"`
+	Todo   string `json:"todo,omitempty"`
+}
+
 // WaitingDeliveries defines model for WaitingDeliveries.
 type WaitingDeliveries struct {
 	Claimed int `json:"claimed"`
@@ -5076,6 +5093,18 @@ func (c *Client) TestConnection(ctx context.Context) (*TestConnectionResult, err
 func (c *Client) GetUsage(ctx context.Context) (*Usage, error) {
 	request := requestTo(http.MethodGet, "/api/external/usage")
 	return call[Usage](ctx, c, request)
+}
+
+// CheckWaba Check the WABA
+//
+// GET /api/external/waba-check
+//
+// Follows a webhook from the upstream platform to your endpoints: access token, subscription of the app, phone numbers, activity, quarantined items, endpoints. Asks upstream with each request; what it does not answer is `unknown`. `todo` says what to do about a `status` that is not `up`. More checks can come.
+//
+// Scope: `read`.
+func (c *Client) CheckWaba(ctx context.Context) (*WabaCheck, error) {
+	request := requestTo(http.MethodGet, "/api/external/waba-check")
+	return call[WabaCheck](ctx, c, request)
 }
 
 // ListWebhookEndpoints List webhook endpoints

@@ -1,5 +1,6 @@
 import { IDENTITY_OPERATIONS } from '../accounts/account-identity.ts';
 import { getUsage } from '../accounts/usage.ts';
+import { checkOwnWaba } from '../accounts/waba-check.ts';
 import { streamEvents } from '../deliveries/event-stream.ts';
 import { EVENT_OPERATIONS } from '../deliveries/events.ts';
 import { RETRY_OPERATIONS } from '../deliveries/retries.ts';
@@ -29,6 +30,7 @@ import type { Operation } from './operation.ts';
 export const OPERATIONS: readonly Operation[] = [
   ...IDENTITY_OPERATIONS,
   getUsage,
+  checkOwnWaba,
   listAllConversations,
   searchConversations,
   getConversation,

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Health } from './limits.ts';
 
-/** `todo`: what the operator should do about it. */
+/** What was found; `todo`: what to do about it. `unknown`: it could not be found out. */
 export type Finding = {
-  status: 'ok' | 'warn' | 'fail';
+  status: Health | 'unknown';
   detail: string;
   todo?: string;
 };
@@ -16,16 +16,18 @@ export type Check = {
   run: () => Promise<Finding | readonly Finding[]>;
 };
 
-export type CheckResult = Finding & { name: string };
+/** As `heliograph-server doctor --json` prints it; programs read these words. */
+export type CheckResult = Omit<Finding, 'status'> & { name: string; status: 'ok' | 'warn' | 'fail' };
 
-export const ok = (detail: string): Finding => ({ status: 'ok', detail });
-export const warn = (detail: string, todo: string): Finding => ({ status: 'warn', detail, todo });
-export const fail = (detail: string, todo: string): Finding => ({ status: 'fail', detail, todo });
+const WORDS = { up: 'ok', degraded: 'warn', unknown: 'warn', down: 'fail' } as const;
+
+export const ok = (detail: string): Finding => ({ status: 'up', detail });
+export const warn = (detail: string, todo: string): Finding => ({ status: 'degraded', detail, todo });
+export const fail = (detail: string, todo: string): Finding => ({ status: 'down', detail, todo });
 
 /** By what the answer to a question says; false: all is well. */
-export function byHealth(health: Health, detail: string, todo: string): Finding | false {
-  if (health === 'up') return false;
-  return (health === 'down' ? fail : warn)(detail, todo);
+export function byHealth(status: Health, detail: string, todo: string): Finding | false {
+  return status !== 'up' && { status, detail, todo };
 }
 
 export function unlessFine(fine: Finding, ...wrong: readonly (Finding | false)[]): Finding[] {
@@ -47,7 +49,7 @@ export async function runChecks(
       const late = fail(`no answer within ${withinMs / 1_000} s`, todo);
       const found = run().catch((error: unknown) => fail(reasonOf(error), todo));
       const findings = await Promise.race([found, sleep(withinMs, late, { ref: false })]);
-      return [findings].flat().map((finding) => ({ name, ...finding }));
+      return [findings].flat().map((finding) => resultOf(name, finding));
     }),
   );
   return results.flat();
@@ -60,7 +62,11 @@ export function durationOf(ms: number): string {
   return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} days`;
 }
 
-export function overall(results: readonly CheckResult[]): Finding['status'] {
+export function resultOf(name: string, { status, ...finding }: Finding): CheckResult {
+  return { name, status: WORDS[status], ...finding };
+}
+
+export function overall(results: readonly CheckResult[]): CheckResult['status'] {
   for (const status of ['fail', 'warn'] as const)
     if (results.some((one) => one.status === status)) return status;
   return 'ok';

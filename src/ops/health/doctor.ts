@@ -6,7 +6,7 @@ import { printableJson } from '../../platform/cli/terminal-text.ts';
 import { type Config, configWarnings } from '../../platform/config/config.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../../platform/crypto/secret-box.ts';
 import { openDatabase } from '../../platform/postgres/database.ts';
-import { type CheckResult, fail, ok, overall, runChecks, warn } from './checks.ts';
+import { type CheckResult, fail, ok, overall, resultOf, runChecks, warn } from './checks.ts';
 import { databaseChecks, type FromOthers } from './database-checks.ts';
 import { safetyCheck } from './safety-check.ts';
 import { serverChecks } from './server-checks.ts';
@@ -35,7 +35,7 @@ async function examine(env: Environment, dataDir: string, others: FromOthers): P
     setDefaultCACertificates([...getCACertificates('default'), readFileSync(caPath, 'utf8')]);
   const warnings = configWarnings(config).map((text) => warn(text, 'change the setting'));
   const findings = warnings.length > 0 ? warnings : [ok('every setting is valid')];
-  const own = findings.map((finding) => ({ name: 'settings', ...finding }));
+  const own = findings.map((finding) => resultOf('settings', finding));
   const secretBox = makeSecretBox(parseEncryptionKeys(config.encryptionKeys));
   const database = openDatabase({ ...config.database, poolMax: 4, applicationName: 'heliograph-doctor' });
   const reasonOf = (error: unknown) => adminFailure(error, config.database.url)?.message ?? messageOf(error);
@@ -67,7 +67,7 @@ function readSettings(env: Environment, dataDir: string): Settings | { problem: 
   } catch (error) {
     const message = adminFailure(error, null)?.message ?? messageOf(error);
     return {
-      problem: { name: 'settings', ...fail(message, 'correct them: docs/operators/configuration.md') },
+      problem: resultOf('settings', fail(message, 'correct them: docs/operators/configuration.md')),
     };
   }
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { type Check, fail, ok, overall, runChecks, warn } from '../../../src/ops/health/checks.ts';
+import { type Check, fail, ok, overall, resultOf, runChecks, warn } from '../../../src/ops/health/checks.ts';
 import { databaseChecks } from '../../../src/ops/health/database-checks.ts';
 import { safetyCheck } from '../../../src/ops/health/safety-check.ts';
 import { serverChecks } from '../../../src/ops/health/server-checks.ts';
@@ -41,8 +41,11 @@ test('one check may find several things; the worst of all is the state of the in
   const found = [ok('a'), warn('b', 'mend b')];
   const check: Check = { name: 'one', todo: 'look', run: async () => found };
   const results = await runChecks([check], String);
-  expect(results).toEqual(found.map((finding) => ({ name: 'one', ...finding })));
+  expect(results).toEqual([
+    { name: 'one', status: 'ok', detail: 'a' },
+    { name: 'one', status: 'warn', detail: 'b', todo: 'mend b' },
+  ]);
   expect(overall(results)).toBe('warn');
-  expect(overall([...results, { name: 'two', ...fail('c', 'mend c') }])).toBe('fail');
+  expect(overall([...results, resultOf('two', fail('c', 'mend c'))])).toBe('fail');
   expect(overall([])).toBe('ok');
 });

@@ -3026,6 +3026,20 @@ export type Usage = {
 };
 
 /**
+ * WabaCheck
+ */
+export type WabaCheck = {
+    wabaId: string;
+    checks: Array<{
+        id: string;
+        question: string;
+        status: 'up' | 'degraded' | 'down' | 'unknown';
+        detail: string;
+        todo?: string;
+    }>;
+};
+
+/**
  * WaitingDeliveries
  */
 export type WaitingDeliveries = {
@@ -3312,6 +3326,53 @@ export type GetUsageResponses = {
 };
 
 export type GetUsageResponse = GetUsageResponses[keyof GetUsageResponses];
+
+export type CheckWabaData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/external/waba-check';
+};
+
+export type CheckWabaErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type CheckWabaError = CheckWabaErrors[keyof CheckWabaErrors];
+
+export type CheckWabaResponses = {
+    /**
+     * What each check found.
+     */
+    200: WabaCheck;
+};
+
+export type CheckWabaResponse = CheckWabaResponses[keyof CheckWabaResponses];
 
 export type ListConversationsData = {
     body?: never;

@@ -1,9 +1,9 @@
 import { addWaba } from '../../../features/accounts/wabas.ts';
+import { callGraph } from '../../../ops/health/waba-check.ts';
 import { checkAccessToken, checkUpstreamId, invalidValue } from '../../../platform/request-input.ts';
 import { type Form, type FormPage, formPage } from '../kits/form-page.ts';
 import type { Visit } from '../kits/visit.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { callGraph } from './waba-check.ts';
 
 const TOKEN = {
   name: 'accessToken',

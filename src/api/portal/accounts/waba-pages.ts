@@ -3,6 +3,7 @@ import { listNumberPaces, setNumberPace } from '../../../features/accounts/numbe
 import { removeNumber } from '../../../features/accounts/remove-number.ts';
 import { limitWebhookTargets, webhookTargets } from '../../../features/endpoints/webhook-targets.ts';
 import { removeWaba } from '../../../ops/erasures/account-removal.ts';
+import { checkWaba, type WabaFinding } from '../../../ops/health/waba-check.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { postForm } from '../components/form.ts';
@@ -16,8 +17,8 @@ import type { Visit } from '../kits/visit.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PageView } from '../page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { SIGNS } from './finding-signs.ts';
 import { removal } from './removal-form.ts';
-import { checkWaba, type Finding, SIGNS } from './waba-check.ts';
 import { TOKEN_FORM, TOKEN_SAVED } from './waba-forms.ts';
 import { setUpView, wabaSetUpPage } from './waba-set-up.ts';
 
@@ -168,14 +169,14 @@ ${formCard(visit, forms.removal, { subject })}`,
   };
 }
 
-function findingTable(findings: readonly Finding[]): Markup {
+function findingTable(findings: readonly WabaFinding[]): Markup {
   return dataTable(
     'Self-check',
     [{ label: 'Status', kind: 'narrow' }, 'Check', 'Result'],
-    findings.map(({ question, state, answer, advice }) => [
-      SIGNS[state],
+    findings.map(({ question, status, detail, todo }) => [
+      SIGNS[status],
       question,
-      html`${answer}${state !== 'good' && advice !== undefined && html`<br><span class="faint">${advice}</span>`}`,
+      html`${detail}${status !== 'up' && todo !== undefined && html`<br><span class="faint">${todo}</span>`}`,
     ]),
   );
 }

@@ -1,3 +1,9 @@
+import {
+  callbackUrlOf,
+  checkWaba,
+  type WabaFinding,
+  type WabaFindings,
+} from '../../../ops/health/waba-check.ts';
 import { PAGES } from '../access/page-access.ts';
 import { copyable } from '../components/copyable.ts';
 import { formMarkup, type Refused } from '../kits/form-page.ts';
@@ -6,14 +12,14 @@ import type { Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PageView } from '../page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { callbackUrlOf, checkWaba, type Finding, SIGNS, type WabaFindings } from './waba-check.ts';
+import { SIGNS } from './finding-signs.ts';
 import { TOKEN_FORM, TOKEN_SAVED } from './waba-forms.ts';
 
 /** One of the things that must be done until webhooks of a WABA arrive at its tenant. */
 type Step = {
   id: string;
   title: string;
-  findings: readonly Finding[];
+  findings: readonly WabaFinding[];
   /** What to do, in the order in which it is done. */
   todo: readonly Child[];
   action?: Child;
@@ -58,7 +64,7 @@ type Place = { wabaId: string; callbackUrl: string; tokenForm: Markup };
 
 function stepsOf(
   { wabaId, callbackUrl, tokenForm }: Place,
-  found: WabaFindings & { address: Finding },
+  found: WabaFindings & { address: WabaFinding },
 ): Step[] {
   const base = `/portal/w/${wabaId}`;
   return [
@@ -94,7 +100,7 @@ function stepsOf(
       id: 'numbers',
       title: 'The phone numbers are known',
       // A worker looks them up later than the token was saved: that it has not yet is no step to do.
-      findings: found.following.state === 'bad' ? [found.numbers, found.following] : [found.numbers],
+      findings: found.following.status === 'down' ? [found.numbers, found.following] : [found.numbers],
       todo: [
         'Numbers are copied from upstream when the token is saved, and daily. Save it again to copy now.',
       ],
@@ -125,14 +131,14 @@ function lowerFirst(text: string): string {
 }
 
 function isDone({ findings }: Step): boolean {
-  return findings.every(({ state }) => state === 'good');
+  return findings.every(({ status }) => status === 'up');
 }
 
 function stepCard(step: Step, { number, recheckPath }: { number: number; recheckPath: string }): Markup {
   const done = isDone(step);
   const rows = step.findings.map(
-    ({ state, question, answer, advice }) =>
-      html`<p>${SIGNS[state]} ${question} <strong>${answer}</strong>${state !== 'good' && advice !== undefined && html`<br><span class="faint">${advice}</span>`}</p>`,
+    ({ status, question, detail, todo }) =>
+      html`<p>${SIGNS[status]} ${question} <strong>${detail}</strong>${status !== 'up' && todo !== undefined && html`<br><span class="faint">${todo}</span>`}</p>`,
   );
   return html`<section class="card" id="${step.id}"><h2><span aria-hidden="true">${done ? '✓' : `${number}.`}</span> ${step.title}${done && html` <span class="unseen">: done</span>`}</h2>
 ${rows}
@@ -143,20 +149,25 @@ ${!done && html`<div class="buttons"><a class="button" href="${recheckPath}#${st
 const ADDRESS_WITHIN_MS = 3_000;
 
 /** As `heliograph-server doctor` asks; a service that cannot reach itself by its public name may be reached by others. */
-async function addressFinding({ publicUrl }: PortalContext): Promise<Finding> {
+async function addressFinding({ publicUrl }: PortalContext): Promise<WabaFinding> {
   const question = 'Does the service respond at its public address?';
   const advice =
     'Run heliograph-server doctor; correct HELIOGRAPH_PUBLIC_URL, DNS, the certificate or the proxy.';
   try {
     const response = await fetch(`${publicUrl}/readyz`, { signal: AbortSignal.timeout(ADDRESS_WITHIN_MS) });
-    if (response.ok) return { question, state: 'good', answer: `${publicUrl} is ready.` };
-    return { question, state: 'bad', answer: `${publicUrl}/readyz returns ${response.status}.`, advice };
+    if (response.ok) return { question, status: 'up', detail: `${publicUrl} is ready.` };
+    return {
+      question,
+      status: 'down',
+      detail: `${publicUrl}/readyz returns ${response.status}.`,
+      todo: advice,
+    };
   } catch {
     return {
       question,
-      state: 'unknown',
-      answer: `${publicUrl} cannot be reached from here.`,
-      advice: `${advice} In some networks a service cannot reach itself by its public name, though others can.`,
+      status: 'unknown',
+      detail: `${publicUrl} cannot be reached from here.`,
+      todo: `${advice} In some networks a service cannot reach itself by its public name, though others can.`,
     };
   }
 }

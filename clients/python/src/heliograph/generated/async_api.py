@@ -48,6 +48,15 @@ class AsyncApi(AsyncCore):
         """
         return await self._call(models.Usage.model_validate_json, "GET", "/api/external/usage")
 
+    async def check_waba(self) -> models.WabaCheck:
+        """Check the WABA.
+
+        Follows a webhook from the upstream platform to your endpoints: access token, subscription of the app, phone numbers, activity, quarantined items, endpoints. Asks upstream with each request; what it does not answer is `unknown`. `todo` says what to do about a `status` that is not `up`. More checks can come.
+
+        Scope: `read`.
+        """
+        return await self._call(models.WabaCheck.model_validate_json, "GET", "/api/external/waba-check")
+
     async def list_conversations(self, *, limit: int | None = None, cursor: str | None = None, order: Literal["asc", "desc"] | None = None, phone_number_id: str | None = None, customer: str | None = None, since: datetime | str | None = None) -> models.ConversationList:
         """List conversations.
 

@@ -1011,6 +1011,19 @@ class UsageUploadedToday(Model):
     max_bytes: int | None = Field(alias="maxBytes")
 
 
+class WabaCheck(Model):
+    waba_id: str = Field(alias="wabaId")
+    checks: list[WabaCheckChecksItem]
+
+
+class WabaCheckChecksItem(Model):
+    id: str
+    question: str
+    status: Literal["up", "degraded", "down", "unknown"] | str
+    detail: str
+    todo: str | None = Field(default=None)
+
+
 class WaitingDeliveries(Model):
     count: int
     more: bool

@@ -1,44 +1,36 @@
-import { type Endpoint, listEndpoints } from '../../../engine/endpoint/store.ts';
-import { countWaitingBodies } from '../../../engine/inbox/waiting-bodies.ts';
-import {
-  AccessTokenProblem,
-  listPhoneNumbers,
-  openAccessToken,
-} from '../../../features/accounts/accounts.ts';
-import { readNumberLookup } from '../../../features/accounts/followed-numbers.ts';
-import { readWabaArrivals } from '../../../ingest/bodies/quarantine.ts';
-import type { SubscribedApp, UpstreamPhoneNumber } from '../../../platform/graph/graph-calls.ts';
-import type { AccountClient } from '../../../platform/graph/graph-client.ts';
-import { GraphError } from '../../../platform/graph/graph-error.ts';
-import { shownUrl } from '../../../platform/http/outbound-url.ts';
-import { badge } from '../components/badge.ts';
-import { utcText } from '../components/time.ts';
-import type { PortalContext } from '../portal-app.ts';
+import { type Endpoint, listEndpoints } from '../../engine/endpoint/store.ts';
+import { countWaitingBodies } from '../../engine/inbox/waiting-bodies.ts';
+import { AccessTokenProblem, listPhoneNumbers, openAccessToken } from '../../features/accounts/accounts.ts';
+import { readNumberLookup } from '../../features/accounts/followed-numbers.ts';
+import { readWabaArrivals } from '../../ingest/bodies/quarantine.ts';
+import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';
+import type { SubscribedApp, UpstreamPhoneNumber } from '../../platform/graph/graph-calls.ts';
+import type { AccountClient } from '../../platform/graph/graph-client.ts';
+import { GraphError } from '../../platform/graph/graph-error.ts';
+import { shownUrl } from '../../platform/http/outbound-url.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import type { Finding } from './checks.ts';
 
-/** One thing that must be right for webhooks to arrive; `advice` says what to do when it is not. */
-export type Finding = {
-  question: string;
-  /** `attention`: it works, but not all of it; `unknown`: it could not be found out. */
-  state: 'good' | 'attention' | 'bad' | 'unknown';
-  answer: string;
-  advice?: string;
-};
+/** One thing that must be right for webhooks to arrive. */
+export type WabaFinding = Finding & { question: string };
 
-export const SIGNS = {
-  good: badge('good', 'OK'),
-  bad: badge('bad', 'Problem'),
-  attention: badge('waiting', 'Attention'),
-  unknown: badge('off', 'Unknown'),
+type UpstreamClient = { client(): Promise<Pick<AccountClient, 'listPhoneNumbers' | 'listSubscribedApps'>> };
+
+export type WabaCheckTools = {
+  accounts: SealedDatabase;
+  database: Database;
+  upstream: UpstreamClient;
+  publicUrl: string;
 };
 
 /** In the order of the way of a webhook. */
 export type WabaFindings = Record<
   'token' | 'subscription' | 'numbers' | 'following' | 'activity' | 'items' | 'endpoints',
-  Finding
+  WabaFinding
 >;
 
 /** Goes the way of a webhook, from the upstream app to the tenant's endpoint. */
-export async function checkWaba(context: PortalContext, wabaId: string): Promise<WabaFindings> {
+export async function checkWaba(context: WabaCheckTools, wabaId: string): Promise<WabaFindings> {
   const { accounts, database } = context;
   const token = await openAccessToken(accounts, wabaId).catch((error: unknown) => {
     if (error instanceof AccessTokenProblem) return null;
@@ -63,30 +55,33 @@ export async function checkWaba(context: PortalContext, wabaId: string): Promise
     following: followingFinding(lookup, waiting),
     activity: {
       question: 'Has any message been received or sent?',
-      state: arrivals.lastActivityAt === null ? 'unknown' : 'good',
-      answer: arrivals.lastActivityAt === null ? 'Never.' : `Last at ${utcText(arrivals.lastActivityAt)}.`,
-      advice: 'Send a message to the number from a phone and check again.',
+      status: arrivals.lastActivityAt === null ? 'unknown' : 'up',
+      detail: arrivals.lastActivityAt === null ? 'Never.' : `Last at ${shownTime(arrivals.lastActivityAt)}.`,
+      todo: 'Send a message to the number from a phone and check again.',
     },
     items: {
       question: 'Did every received item create an event?',
-      state: quarantined.length === 0 ? 'good' : 'attention',
-      answer: quarantined.length === 0 ? 'Yes.' : `Not in the last 7 days: ${quarantined.join(', ')}.`,
-      advice:
-        'These items are in quarantine: heliograph-server admin inbox status shows them, and heliograph-server admin inbox retry processes them again.',
+      status: quarantined.length === 0 ? 'up' : 'degraded',
+      detail: quarantined.length === 0 ? 'Yes.' : `Not in the last 7 days: ${quarantined.join(', ')}.`,
+      todo: 'These items are in quarantine: heliograph-server admin inbox status shows them, and heliograph-server admin inbox retry processes them again.',
     },
     endpoints: endpointFinding(endpoints),
   };
 }
 
-export function callbackUrlOf({ publicUrl }: Pick<PortalContext, 'publicUrl'>): string {
+function shownTime(at: Date): string {
+  return `${at.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+export function callbackUrlOf({ publicUrl }: Pick<WabaCheckTools, 'publicUrl'>): string {
   return `${publicUrl}/upstream/webhook`;
 }
 
-function endpointFinding(endpoints: readonly Endpoint[]): Finding {
+function endpointFinding(endpoints: readonly Endpoint[]): WabaFinding {
   const question = 'Do its endpoints accept deliveries?';
   if (endpoints.length === 0) {
     const advice = 'Add one under Webhook Settings, then replay the status not_sent for it.';
-    return { question, state: 'bad', answer: 'There is no endpoint.', advice };
+    return { question, status: 'down', detail: 'There is no endpoint.', todo: advice };
   }
   const kindOf = ({ mode, failingSince }: Endpoint) =>
     mode === 'probing' || (mode === 'open' && failingSince !== null) ? 'failing' : mode;
@@ -100,31 +95,32 @@ function endpointFinding(endpoints: readonly Endpoint[]): Finding {
     .map(([kind, ones]) => `${ones.length} ${kind === 'open' ? 'active' : kind}`);
   const answer = `${numbers.join(', ')}${failing.length > 0 ? `: ${failing.join(', ')}` : ''}.`;
   const open = endpoints.filter((one) => kindOf(one) === 'open').length;
-  const state = open === endpoints.length ? 'good' : open > 0 ? 'attention' : 'bad';
+  const status = open === endpoints.length ? 'up' : open > 0 ? 'degraded' : 'down';
   const isHeld = endpoints.some(({ mode }) => mode === 'paused' || mode === 'disabled');
   const advice = [
     failing.length > 0 &&
       'A failing endpoint: open it, read the last error, and have its server fixed. Its events are retried, and nothing is lost.',
     isHeld && 'A paused or disabled endpoint: its events wait until it is enabled.',
   ].filter((text) => text !== false);
-  return { question, state, answer, ...(advice.length > 0 && { advice: advice.join(' ') }) };
+  return { question, status, detail: answer, ...(advice.length > 0 && { todo: advice.join(' ') }) };
 }
 
-function tokenFinding(token: string | null, numbers: GraphAnswer<UpstreamPhoneNumber[]>): Finding {
+function tokenFinding(token: string | null, numbers: GraphAnswer<UpstreamPhoneNumber[]>): WabaFinding {
   const question = 'Does upstream accept the access token?';
   const advice =
-    'Create a system user token with whatsapp_business_messaging and whatsapp_business_management for this WABA, and save it below.';
-  if (token === null) return { question, state: 'bad', answer: 'There is no readable token.', advice };
-  if (numbers.ok) return { question, state: 'good', answer: 'Yes.' };
-  return { question, state: numbers.refused ? 'bad' : 'unknown', answer: numbers.reason, advice };
+    'Create a system user token with whatsapp_business_messaging and whatsapp_business_management for this WABA, and save it for the WABA.';
+  if (token === null)
+    return { question, status: 'down', detail: 'There is no readable token.', todo: advice };
+  if (numbers.ok) return { question, status: 'up', detail: 'Yes.' };
+  return { question, status: numbers.refused ? 'down' : 'unknown', detail: numbers.reason, todo: advice };
 }
 
-function subscriptionFinding(apps: GraphAnswer<SubscribedApp[]>, callbackUrl: string): Finding {
+function subscriptionFinding(apps: GraphAnswer<SubscribedApp[]>, callbackUrl: string): WabaFinding {
   const question = 'Does upstream send this WABA’s webhooks here?';
   const advice = `Subscribe the app to the WABA (POST /{WABA}/subscribed_apps), and enter ${callbackUrl} as its callback URL with the verify token of the settings.`;
-  if (!apps.ok) return { question, state: 'unknown', answer: apps.reason, advice };
+  if (!apps.ok) return { question, status: 'unknown', detail: apps.reason, todo: advice };
   if (apps.value.length === 0) {
-    return { question, state: 'bad', answer: 'No app is subscribed to the WABA.', advice };
+    return { question, status: 'down', detail: 'No app is subscribed to the WABA.', todo: advice };
   }
   const elsewhere = apps.value.filter(
     ({ overrideCallbackUrl }) => overrideCallbackUrl !== null && overrideCallbackUrl !== callbackUrl,
@@ -132,53 +128,53 @@ function subscriptionFinding(apps: GraphAnswer<SubscribedApp[]>, callbackUrl: st
   const names = apps.value.map(({ name, id }) => name || id).join(', ');
   if (elsewhere.length === apps.value.length) {
     const urls = elsewhere.map(({ overrideCallbackUrl }) => overrideCallbackUrl).join(', ');
-    return { question, state: 'bad', answer: `Subscribed: ${names}, but sent to ${urls}.`, advice };
+    return { question, status: 'down', detail: `Subscribed: ${names}, but sent to ${urls}.`, todo: advice };
   }
-  return { question, state: 'good', answer: `Subscribed: ${names}.` };
+  return { question, status: 'up', detail: `Subscribed: ${names}.` };
 }
 
 function numberFinding(
   ours: readonly { phoneNumberId: string }[],
   upstream: GraphAnswer<UpstreamPhoneNumber[]>,
-): Finding {
+): WabaFinding {
   const question = 'Are all numbers of the WABA known here?';
   const advice = 'Numbers are copied from upstream daily. To do it now, save the access token again.';
-  if (ours.length === 0) return { question, state: 'bad', answer: 'No number is known.', advice };
-  if (!upstream.ok) return { question, state: 'unknown', answer: `${ours.length} known.`, advice };
+  if (ours.length === 0) return { question, status: 'down', detail: 'No number is known.', todo: advice };
+  if (!upstream.ok) return { question, status: 'unknown', detail: `${ours.length} known.`, todo: advice };
   const known = new Set(ours.map(({ phoneNumberId }) => phoneNumberId));
   const missing = upstream.value.filter(({ phoneNumberId }) => !known.has(phoneNumberId));
   const listed = new Set(upstream.value.map(({ phoneNumberId }) => phoneNumberId));
   const gone = ours.filter(({ phoneNumberId }) => !listed.has(phoneNumberId));
   if (gone.length > 0) {
     const goneIds = gone.map(({ phoneNumberId }) => phoneNumberId).join(', ');
-    return { question, state: 'attention', answer: `Upstream does not list: ${goneIds}.`, advice };
+    return { question, status: 'degraded', detail: `Upstream does not list: ${goneIds}.`, todo: advice };
   }
-  if (missing.length === 0) return { question, state: 'good', answer: `${ours.length} known.` };
+  if (missing.length === 0) return { question, status: 'up', detail: `${ours.length} known.` };
   const ids = missing.map(({ phoneNumberId }) => phoneNumberId).join(', ');
-  return { question, state: 'bad', answer: `Not known: ${ids}.`, advice };
+  return { question, status: 'down', detail: `Not known: ${ids}.`, todo: advice };
 }
 
 function followingFinding(
   { askedAt, problem }: { askedAt: Date | null; problem: string | null },
   waiting: number,
-): Finding {
+): WabaFinding {
   const question = 'Are its numbers updated from upstream?';
-  const asked = askedAt === null ? 'Not looked up yet.' : `Last looked up at ${utcText(askedAt)}.`;
+  const asked = askedAt === null ? 'Not looked up yet.' : `Last looked up at ${shownTime(askedAt)}.`;
   const bodies = waiting === 0 ? '' : ` ${waiting} bodies wait for a number that is not known yet.`;
   if (problem === null && waiting === 0)
-    return { question, state: askedAt === null ? 'unknown' : 'good', answer: asked };
+    return { question, status: askedAt === null ? 'unknown' : 'up', detail: asked };
   const advice =
-    'The waiting bodies are processed as soon as upstream lists the number. Save a valid access token below.';
-  return { question, state: 'bad', answer: `${asked} ${problem ?? ''}${bodies}`, advice };
+    'The waiting bodies are processed as soon as upstream lists the number. Save a valid access token for the WABA.';
+  return { question, status: 'down', detail: `${asked} ${problem ?? ''}${bodies}`, todo: advice };
 }
 
 type GraphAnswer<Value> = { ok: true; value: Value } | { ok: false; refused: boolean; reason: string };
 
 /** Asks upstream with a token; never throws for what upstream does. */
-export async function callGraph<Value>(
-  { upstream }: Pick<PortalContext, 'upstream'>,
+export async function callGraph<Value, Client>(
+  { upstream }: { upstream: { client(): Promise<Client> } },
   token: string | null,
-  ask: (client: AccountClient, token: string) => Promise<Value>,
+  ask: (client: Client, token: string) => Promise<Value>,
 ): Promise<GraphAnswer<Value>> {
   if (token === null) return { ok: false, refused: true, reason: 'There is no access token.' };
   try {

@@ -1,0 +1,41 @@
+import { Type } from 'typebox';
+import { checkWaba } from '../../ops/health/waba-check.ts';
+import { named, text } from '../external/schema-kit.ts';
+import { restOperation } from '../operations/operation.ts';
+
+const WabaCheck = named('WabaCheck', {
+  wabaId: text('900000000000101'),
+  checks: Type.Array(
+    Type.Object({
+      id: text('token'),
+      question: text('Does upstream accept the access token?'),
+      status: Type.Enum(['up', 'degraded', 'down', 'unknown'], { examples: ['up'] }),
+      detail: text('Yes.'),
+      todo: Type.Optional(text('Create a system user token for this WABA, and save it for the WABA.')),
+    }),
+  ),
+});
+
+export const checkOwnWaba = restOperation({
+  id: 'checkWaba',
+  method: 'GET',
+  path: '/api/external/waba-check',
+  scope: 'read',
+  summary: 'Check the WABA',
+  description:
+    'Follows a webhook from the upstream platform to your endpoints: access token, subscription of the app, phone numbers, ' +
+    'activity, quarantined items, endpoints. Asks upstream with each request; what it does not answer is `unknown`. ' +
+    '`todo` says what to do about a `status` that is not `up`. More checks can come.',
+  tag: 'Account',
+  answers: { 200: { schema: WabaCheck, description: 'What each check found.' } },
+  run: async (call) => {
+    const { wabaId } = call;
+    const found = await checkWaba(call, wabaId);
+    const checks = Object.entries(found).map(([id, { todo, ...finding }]) => ({
+      id,
+      ...finding,
+      ...(finding.status !== 'up' && todo !== undefined && { todo }),
+    }));
+    return { wabaId, checks };
+  },
+});
