@@ -293,8 +293,14 @@ describe('workflows', () => {
       const options = { taskQueue, workflowId: `eraseCustomer/${id}`, args: [{ erasureId: '1' }] };
       await stack.client.workflow.execute('eraseCustomer', options);
     }
+    const again = stack.client.workflow.getHandle(`eraseCustomer/${ids[0]}`);
+    const { runId } = await again.describe();
     await eventually('Temporal lists it', async () => 'erasure_forgotten' in (await differences(LOOK)));
     await expectMended('erasure_forgotten');
+    await eventually('it runs again, and ends', async () => {
+      const latest = await again.describe();
+      return latest.runId !== runId && latest.status.name === 'COMPLETED';
+    });
     const rows = await query(stack.database, 'select kind, subject_id, state from erasures');
     expect(rows).toEqual([{ kind: 'customer', subject_id: ids[0], state: 'requested' }]);
     await query(stack.database, 'delete from workflow_tasks');
