@@ -10,6 +10,8 @@ export type LoopStatus = {
 };
 
 export type Loop = {
+  /** The same in logs, metrics, `/readyz` and docs/architecture.md. */
+  readonly name: string;
   /** Runs the next turn now; a wake-up during a turn leads to one more. */
   wake(): void;
   status(): LoopStatus;
@@ -51,6 +53,7 @@ export function startLoop(options: LoopOptions): Loop {
   const running = run();
 
   return {
+    name: options.name,
     wake: () => {
       woken = true;
       if (turns.backOffMs() === 0) pause?.end();

@@ -42,7 +42,11 @@ export type WorkerHealth = {
 
 /** Loops that call Temporal: no restart helps them while it is away. */
 const NEEDS_TEMPORAL = new Set([
-  ...['sessionWorkflow', 'runUpkeep', 'troubleWatch', 'workflowStarter', 'numberSchedule'],
+  'session-workflow',
+  'run-upkeep',
+  'trouble-watch',
+  'workflow-starter',
+  'number-schedule',
 ]);
 
 export function judgeHealth(parts: WorkerParts): WorkerHealth {
@@ -129,7 +133,7 @@ export type HealthWatch = ReturnType<typeof watchHealth>;
 export function watchHealth(parts: {
   database: Database;
   logger: Logger;
-  loops: ReadonlyMap<string, Loop>;
+  loops: readonly Loop[];
   delivery: { status(): LoopStatus };
 }) {
   let isStopping = false;
@@ -140,8 +144,8 @@ export function watchHealth(parts: {
   const temporalAwayMs = () => (answers.awayFromMs === null ? 0 : performance.now() - answers.awayFromMs);
   const loops = () =>
     new Map([
-      ['deliveries', parts.delivery.status()],
-      ...[...parts.loops].map(([name, loop]) => [name, loop.status()] as const),
+      ['delivery-loop', parts.delivery.status()],
+      ...parts.loops.map((loop) => [loop.name, loop.status()] as const),
     ]);
   const now = (): Omit<WorkerParts, 'hasSchema'> => ({
     isStopping,

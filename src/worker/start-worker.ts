@@ -3,7 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
 import type { AttemptObserver } from '../engine/deliveries/attempt/settle-attempts.ts';
-import { deliveryLoops, openDelivery, startTemporalDeliveryLoops } from '../engine/deliveries/worker.ts';
+import {
+  openDelivery,
+  startDeliveryUpkeep,
+  startTemporalDeliveryLoops,
+} from '../engine/deliveries/worker.ts';
 import { startOrderRelease } from '../features/messages/orders/release-order.ts';
 import type { IntakeLoop } from '../ingest/intake/intake-loop.ts';
 import type { KeepAtOnce } from '../ingest/intake/store-bodies.ts';
@@ -80,7 +84,7 @@ export async function startWorker(
   const { objectStore, ...tools } = openParts(config, logger);
   const { database, upkeepDatabase, delivery, metrics } = tools;
   const { secretBox } = delivery;
-  const loops = new Map<string, Loop>();
+  const loops: Loop[] = [];
   const watch = watchHealth({ database, logger, loops, delivery: delivery.loop });
   onHealth?.(watch.health);
   const health = await startHealthServer({
@@ -101,28 +105,31 @@ export async function startWorker(
   await prepareDatabase({ database, secretBox }, logger);
   void reportUnreadableSecrets({ database: upkeepDatabase, secretBox }, logger);
   const { intake, onPeers, peers } = startIntakeLoop(tools, onDirectIntake);
-  loops.set('intake', intake);
   const { retentionDays } = config;
-  loops.set(
-    'housekeeping',
-    startHousekeeping({ database: upkeepDatabase, objectStore, logger, retentionDays }),
-  );
-  for (const [name, loop] of startDeliveryLoops(config, { ...tools, onPeers, peers })) loops.set(name, loop);
-  const listener = listen(config, { ...tools, intake, loops });
+  const housekeeping = startHousekeeping({ database: upkeepDatabase, objectStore, logger, retentionDays });
+  loops.push(intake, housekeeping, ...startDeliveryLoops(config, { ...tools, onPeers, peers }));
+  /** The starter of workflows begins when Temporal is up. */
+  const onTask = { wake: () => {} };
+  const listener = listen(config, { ...tools, intake, onTask });
   watch.listens(listener);
   void warnWhenNotDurable(upkeepDatabase, logger);
   const { connection, upkeep } = await connectWhenUp(config, tools);
   const workers = await runWorkers(config, { ...tools, objectStore, connection, upkeep });
   const { client } = upkeep;
-  for (const [name, loop] of startTemporalLoops(config, { ...tools, client, peers })) loops.set(name, loop);
-  loops.set('temporalWatch', watch.started({ upkeep, workers }));
+  const starter = startStarter(config, { ...tools, client });
+  onTask.wake = starter.wake;
+  loops.push(
+    starter,
+    ...startTemporalLoops(config, { ...tools, client, peers }),
+    watch.started({ upkeep, workers }),
+  );
   logger.info('worker ready');
   return {
     stop: async () => {
       watch.stops();
       delivery.stopClaiming();
       await listener.close();
-      const loopsEnd = Promise.all([...loops.values()].map((loop) => loop.stop()));
+      const loopsEnd = Promise.all(loops.map((loop) => loop.stop()));
       const waited = sleep(config.workerDrainTimeoutMs * LOOPS_SHARE, undefined, { ref: false });
       await Promise.all([workers.stop(), Promise.race([loopsEnd, waited])]);
       await delivery.close();
@@ -188,8 +195,8 @@ async function prepareDatabase(tools: Parameters<typeof rehearse>[0], logger: Lo
   }
 }
 
-function listen(config: Config, parts: Tools & { intake: IntakeLoop; loops: ReadonlyMap<string, Loop> }) {
-  const { intake, loops, database, upkeepDatabase, delivery, logger } = parts;
+function listen(config: Config, parts: Tools & { intake: IntakeLoop; onTask: { wake(): void } }) {
+  const { intake, onTask, database, upkeepDatabase, delivery, logger } = parts;
   const listener = listenToDatabase({
     url: config.database.url,
     directUrl: config.database.directUrl,
@@ -198,7 +205,7 @@ function listen(config: Config, parts: Tools & { intake: IntakeLoop; loops: Read
       heliograph_inbox: (payload) => intake.notified(payload),
       heliograph_deliveries: () => delivery.loop.wake(),
       heliograph_endpoints: (endpointId) => delivery.troubleWatch.changed(endpointId),
-      heliograph_workflow_tasks: () => loops.get('workflowStarter')?.wake(),
+      heliograph_workflow_tasks: () => onTask.wake(),
     },
     logger,
     onSilence: (sinceMs) => {
@@ -243,39 +250,40 @@ async function runWorkers(
 function startDeliveryLoops(
   config: Config,
   parts: Tools & { onPeers: (peers: WorkerPeers) => void; peers: () => WorkerPeers },
-): [string, Loop][] {
+): Loop[] {
   const { database, upkeepDatabase, delivery, logger, onPeers, peers } = parts;
   const { loop, secretBox } = delivery;
   const isLeader = () => peers().isLeader;
   loop.start();
-  const deliveries = deliveryLoops(config, delivery, { database, logger, isLeader });
   return [
-    ['heartbeat', startHeartbeat({ ...delivery, database, logger, onPeers })],
-    ['endpointKeeper', deliveries.endpointKeeper()],
-    ['alertKeeper', startAlertKeeper({ config, secretBox, database: upkeepDatabase, logger })],
-    ['retryRelease', deliveries.retryRelease()],
-    ['sweeper', deliveries.sweeper()],
-    ['headParking', deliveries.headParking()],
-    ['backlogReturn', deliveries.backlogReturn()],
-    ['prober', deliveries.prober()],
-    ['figuresKeeper', startFiguresKeeper({ database: upkeepDatabase, logger, isLeader })],
-    ['orderRelease', startOrderRelease(config, { database: upkeepDatabase, logger, isLeader, secretBox })],
+    startHeartbeat({ ...delivery, database, logger, onPeers }),
+    ...startDeliveryUpkeep(config, delivery, { database, logger, isLeader }),
+    startAlertKeeper({ config, secretBox, database: upkeepDatabase, logger }),
+    startFiguresKeeper({ database: upkeepDatabase, logger, isLeader }),
+    startOrderRelease(config, { database: upkeepDatabase, logger, isLeader, secretBox }),
   ];
 }
 
-function startTemporalLoops(
+type TemporalTools = Tools & { client: Client };
+
+function temporalTools(
   config: Config,
-  parts: Tools & { client: Client; peers: () => WorkerPeers },
-): [string, Loop][] {
-  const { client, upkeepDatabase: database, delivery, logger, peers } = parts;
+  { client, upkeepDatabase: database, delivery, logger }: TemporalTools,
+) {
   const queues = taskQueues(config.temporal.taskQueuePrefix);
   const eventIdHash = openEventIdHash({ database, secretBox: delivery.secretBox });
-  const isLeader = () => peers().isLeader;
-  const tools = { database, client, logger, eventIdHash, taskQueue: queues.deliveries, isLeader };
+  return { database, client, logger, eventIdHash, queues, taskQueue: queues.deliveries };
+}
+
+function startStarter(config: Config, parts: TemporalTools): Loop {
+  return startWorkflowStarter({ ...temporalTools(config, parts), kinds: TASK_KINDS });
+}
+
+function startTemporalLoops(config: Config, parts: TemporalTools & { peers: () => WorkerPeers }): Loop[] {
+  const tools = { ...temporalTools(config, parts), isLeader: () => parts.peers().isLeader };
   return [
-    ...startTemporalDeliveryLoops(config, delivery, { ...tools, queues, onStart: noteStart }),
-    ['workflowStarter', startWorkflowStarter({ ...tools, kinds: TASK_KINDS })],
-    ['numberSchedule', startNumberSchedule(tools)],
+    ...startTemporalDeliveryLoops(config, parts.delivery, { ...tools, onStart: noteStart }),
+    startNumberSchedule(tools),
   ];
 }
 

@@ -99,23 +99,23 @@ export function openDelivery(config: Config, tools: DeliveryTools) {
 
 export type Delivery = ReturnType<typeof openDelivery>;
 
-/** The loops that deliver with or without Temporal, each started by its function. */
-export function deliveryLoops(
+/** Starts the loops that deliver with or without Temporal. */
+export function startDeliveryUpkeep(
   config: Config,
   delivery: Delivery,
   tools: { database: Database; logger: Logger; isLeader: () => boolean },
-) {
+): Loop[] {
   const { loop, runs, troubleWatch } = delivery;
   const { blockLimitHours } = config.webhooks;
   const upkeep = { ...tools, loop, blockLimitHours, isTemporalUp: () => runs.isUp() };
-  return {
-    endpointKeeper: () => startEndpointKeeper({ ...delivery, ...tools, ...config.webhooks }),
-    retryRelease: () => startRetryRelease(upkeep),
-    sweeper: () => startSweeper(upkeep),
-    headParking: () => startHeadParking({ ...upkeep, troubleWatch }),
-    backlogReturn: () => startBacklogReturn(upkeep),
-    prober: () => startProber(upkeep),
-  };
+  return [
+    startEndpointKeeper({ ...delivery, ...tools, ...config.webhooks }),
+    startRetryRelease(upkeep),
+    startSweeper(upkeep),
+    startHeadParking({ ...upkeep, troubleWatch }),
+    startBacklogReturn(upkeep),
+    startProber(upkeep),
+  ];
 }
 
 export function startTemporalDeliveryLoops(
@@ -126,16 +126,16 @@ export function startTemporalDeliveryLoops(
     isLeader: () => boolean;
     queues: ReturnType<typeof taskQueues>;
   },
-): [string, Loop][] {
+): Loop[] {
   const { client, logger } = given;
   const tools = { ...given, leaseMs, publicUrl: config.api.publicUrl };
   const runClient = makeRunClient(tools);
   runs.connect(runClient);
   const queues = { deliveries: given.queues.deliveries, session: given.queues.session(worker) };
   return [
-    ['sessionWorkflow', startSessionWorkflow({ client, logger, loop, worker, queues })],
-    ['runUpkeep', startRunUpkeep({ ...tools, runs: runClient })],
-    ['troubleWatch', troubleWatch.start(tools)],
+    startSessionWorkflow({ client, logger, loop, worker, queues }),
+    startRunUpkeep({ ...tools, runs: runClient }),
+    troubleWatch.start(tools),
   ];
 }
 

@@ -48,6 +48,7 @@ export function startIntake(tools: IntakeTools, share: () => WorkerShare = () =>
 const ALONE: WorkerShare = { rank: 0, count: 1 };
 
 class Intake implements IntakeLoop {
+  readonly name = 'intake';
   readonly #tools: IntakeTools;
   readonly #share: () => WorkerShare;
   /** Shards that may have bodies, the one that waited longest first. */

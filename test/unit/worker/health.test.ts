@@ -13,7 +13,7 @@ const WELL: WorkerParts = {
   loops: new Map([
     ['intake', loop(10)],
     ['housekeeping', loop(0)],
-    ['runUpkeep', loop(0)],
+    ['run-upkeep', loop(0)],
   ]),
   deafMs: new Map(),
 };
@@ -32,7 +32,13 @@ describe('the health of a worker', () => {
   });
 
   test('is degraded, not unavailable, while Temporal is away, whatever needs it', () => {
-    const needing = ['sessionWorkflow', 'runUpkeep', 'troubleWatch', 'workflowStarter', 'numberSchedule'];
+    const needing = [
+      'session-workflow',
+      'run-upkeep',
+      'trouble-watch',
+      'workflow-starter',
+      'number-schedule',
+    ];
     const loops = new Map(needing.map((name) => [name, loop(20 * MINUTE_MS)]));
     const deafMs = new Map([['media', 20 * MINUTE_MS]]);
     const away = judged({ temporalAwayMs: 20 * MINUTE_MS, loops, deafMs });
