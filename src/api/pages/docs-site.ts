@@ -14,7 +14,7 @@ const MAX_AGE_SECONDS = 300;
 const HASHED = /[/\\]assets[/\\].+\.[\w-]{8,10}\.\w+$/;
 
 /**
- * The documentation at /docs as static files, and /llms.txt. Where it is not built, /docs leads to the API explorer, and
+ * The documentation at /docs as static files, and /llms.txt. Where it is not built, /docs leads to /docs/errors, and
  * `plainErrors` answers /docs/errors, which every error of the API names.
  */
 export async function docsSite(

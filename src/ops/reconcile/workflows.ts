@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { deliveryIdOfWorkflow } from '../../engine/queue/claim.ts';
 import { findOpenDeliveries } from '../../engine/queue/sweep.ts';
 import { endSentMessage } from '../../features/messages/restored.ts';
@@ -78,13 +79,30 @@ async function wasSent(
 }
 
 async function lookAtTasks(tools: ReconcileTools, tally: Tally): Promise<void> {
-  for await (const unrun of unrunTasks(tools)) {
-    // Counted by the look before; and the starter comes to what no worker has taken yet.
-    if (unrun.task.starts === 0 || (await wasSent(tools, unrun))) continue;
-    const { workflowId } = unrun.task;
+  const unrun: StartedTask[] = [];
+  for await (const one of unrunTasks(tools)) {
+    // The look before counts what was sent, and the starter comes to tasks without a start.
+    if (one.task.starts > 0 && !(await wasSent(tools, one))) unrun.push(one.task);
+  }
+  for (const { workflowId } of await stillUnrun(tools, unrun)) {
     if (tools.fix) await tools.database.transaction((trx) => wakeTask(trx, workflowId));
     tally.found(workflowId, tools.fix);
   }
+}
+
+/** The starter has taken a task a moment before its run is there: on a busy machine, seconds before. */
+const BEGINNING_MS = 5_000;
+
+async function stillUnrun(
+  { database, temporal }: ReconcileTools,
+  tasks: readonly StartedTask[],
+): Promise<readonly StartedTask[]> {
+  if (tasks.length === 0) return [];
+  await setTimeout(BEGINNING_MS);
+  const ids = tasks.map(({ workflowId }) => workflowId);
+  const open = await findTasks(database, ids);
+  const states = await temporal.use(CALL_MS, (client) => readWorkflowStates(client, ids));
+  return tasks.filter(({ workflowId }) => open.has(workflowId) && states.get(workflowId) !== 'running');
 }
 
 const REASON = 'heliograph-server reconcile: the row of this workflow is gone';

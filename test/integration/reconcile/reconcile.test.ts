@@ -249,6 +249,18 @@ describe('workflows', () => {
     expect(await looking).toEqual({});
   });
 
+  test('work whose workflow begins a moment after it was taken is no finding', async () => {
+    const workflowId = `replay/x${randomBytes(5).toString('hex')}`;
+    await addTask(workflowId, 'replayDeliveries', {});
+    const looking = differences(LOOK);
+    await setTimeout(1_000);
+    const { workflow } = stack.client;
+    await workflow.start('replayDeliveries', { taskQueue: queues().deliveries, workflowId, args: [{}] });
+    expect(await looking).toEqual({});
+    await workflow.getHandle(workflowId).terminate();
+    await query(stack.database, 'delete from workflow_tasks where workflow_id = :workflowId', { workflowId });
+  });
+
   test('a message that went out after the moment of the backup does not go out twice', async () => {
     const { row } = await storedPicture();
     const { id } = row;
