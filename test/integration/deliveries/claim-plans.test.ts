@@ -25,6 +25,7 @@ import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';
 import { partitionsOpened } from '../../support/partitions-opened.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
+import { vacuumed } from '../../support/vacuumed.ts';
 
 const WABA = '900000000000101';
 const LEASE_MS = 30_000;
@@ -69,7 +70,7 @@ describe('a claim', () => {
     const touched: number[] = [];
     for (const { database, ids } of [one, many]) {
       await queueEach(database, WABA, ids, (n) => `lane ${n}`);
-      await database.raw('vacuum analyze');
+      await vacuumed(database);
       const claim = claimer(database);
       touched.push(await buffersTouched(database, (explaining) => claim(1, explaining)));
     }
@@ -85,7 +86,7 @@ describe('a claim', () => {
       const endpoints = Array.from({ length: 12_000 }, () => ids[0] ?? '');
       await knowEmptyQueue(database, ids);
       await queueEach(database, WABA, endpoints, (n) => `lane ${n}`);
-      await database.raw(clear);
+      await vacuumed(database, clear);
       const claim = claimer(database);
       expect(await buffersTouched(database, (explaining) => claim(10, explaining))).toBeLessThan(1_000);
     },
@@ -99,11 +100,11 @@ describe('a claim', () => {
       Array.from({ length: 3_000 }, () => ids[0] ?? ''),
       (n) => `lane ${n}`,
     );
-    await database.raw('vacuum analyze');
+    await vacuumed(database);
     const look = (explaining: Database) => oldestDueAt(explaining);
     expect(await buffersTouched(database, look)).toBeLessThan(60);
     await database.raw('update delivery_queue set attempts = 1');
-    await database.raw('vacuum analyze');
+    await vacuumed(database);
     expect(await oldestDueAt(database)).toBeNull();
     expect(await buffersTouched(database, look)).toBeLessThan(500);
   });
@@ -111,7 +112,7 @@ describe('a claim', () => {
   test('of 512 deliveries passes over no other endpoint', async () => {
     const { database, ids } = await withEndpoints(10_000);
     await queueEach(database, WABA, ids, (n) => `lane ${n}`);
-    await database.raw('vacuum analyze');
+    await vacuumed(database);
     const claim = claimer(database);
     let claimed = 0;
     const touched = await buffersTouched(database, async (explaining) => {
@@ -127,7 +128,7 @@ test('what is asked about endpoints once a second reads none of 50,000 that it i
   await database.raw(`update webhook_endpoints set updated_at = now() - interval '1 hour'`);
   await database.raw(`update webhook_endpoints set wanted_order_scope = 'endpoint' where id = ${ids[1]}`);
   await queueEach(database, WABA, ids.slice(0, 3), (n) => `lane ${n}`);
-  await database.raw('vacuum analyze');
+  await vacuumed(database);
   const statements: [string, (explaining: Database) => Promise<unknown>][] = [
     ['findChangedEndpoints', (explaining) => findChangedEndpoints(explaining, 30)],
     [
@@ -158,7 +159,7 @@ test.each(STATISTICS)(
     await database.raw(
       `update webhook_endpoints set mode = 'probing', next_probe_at = now(), probe_failures = 7`,
     );
-    await database.raw(clear);
+    await vacuumed(database, clear);
 
     let claimed = 0;
     const touched = await buffersTouched(database, async (explaining) => {
@@ -203,7 +204,7 @@ test.each([
     const { database, ids } = await withEndpoints(5, 1);
     await database.raw(`update webhook_endpoints set mode = '${mode}', next_probe_at = now()`);
     const look = async () => {
-      await database.raw('vacuum analyze');
+      await vacuumed(database);
       const opened = await partitionsOpened(database, async (trx) => {
         expect((await claim(trx)).length).toBeGreaterThan(0);
       });
@@ -247,7 +248,7 @@ test.each(STATISTICS)(
       await queueEach(database, WABA, endpoints.slice(0, heads / 2), lane);
       await database.raw(`update webhook_endpoints set block_limit_seconds = case when id = ${ids.at(-1)} then 10800 end,
                                mode_changed_at = now() - interval '1 day'`);
-      await database.raw(clear);
+      await vacuumed(database, clear);
       return await buffersTouched(database, (explaining) =>
         stepAside(explaining, { defaultSeconds: 0, limit: 50 }),
       );
@@ -273,12 +274,12 @@ test.each([
   'with an old snapshot, looks for new work walk over nothing that was delivered before, with %s',
   async (_case, clear) => {
     const { database, ids, url } = await withEndpoints(10);
-    await database.raw('vacuum analyze');
+    await vacuumed(database);
     await knowEmptyQueue(database, ids);
     await holdSnapshot(url);
 
     const look = async () => {
-      await database.raw(clear);
+      await vacuumed(database, clear);
       const latelyAfter = String(Number(await lastPosition(database)) - 2_000);
       await queueEach(database, WABA, ids.slice(0, 1), () => `lane ${randomUUID()}`);
       const touched = await buffersTouched(database, async (explaining) => {

@@ -15,6 +15,7 @@ import { silentLogger } from '../../support/silent-logger.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
+import { vacuumed } from '../../support/vacuumed.ts';
 import { eventually, startReceiver } from '../../support/webhook-receiver.ts';
 
 const WABA = '900000000000101';
@@ -65,14 +66,14 @@ test('a look over 5,000 endpoints that stay switched off, and one that takes del
     ratePerSecond: null,
   });
   await queueEach(database, WABA, [open], () => 'lane');
-  await database.raw('vacuum analyze');
+  await vacuumed(database);
   const look = () => buffersTouched(database, (explaining) => endpointsSeen(explaining));
   expect(await look()).toBeGreaterThan(5_000);
   const seen = await endpointsSeen(database);
   for (let from = 0; from < seen.length; from += 100) {
     await parkHeads(database, { ...CLOSED, endpointIds: seen.slice(from, from + 100) });
   }
-  await database.raw('vacuum analyze');
+  await vacuumed(database);
   expect(await endpointsSeen(database)).toEqual([open]);
   expect(await look()).toBeLessThan(30);
 });
@@ -94,13 +95,13 @@ test('looks pass over what waits at 2,000 endpoints that stay probed, probes fin
   await database.raw(
     `update webhook_endpoints set mode = 'probing', next_probe_at = now() + interval '1 hour'`,
   );
-  await database.raw('vacuum analyze');
+  await vacuumed(database);
   const look = () => buffersTouched(database, (explaining) => endpointsSeen(explaining));
   expect(await look()).toBeGreaterThan(2_000);
   for (let from = 0; from < ids.length; from += 100) {
     await parkHeads(database, { ...CLOSED, endpointIds: ids.slice(from, from + 100) });
   }
-  await database.raw('vacuum analyze');
+  await vacuumed(database);
   expect(await look()).toBeLessThan(30);
   const [first = ''] = ids;
   await database.raw(`update webhook_endpoints set next_probe_at = now() where id = ${first}`);

@@ -14,6 +14,7 @@ import { rowsRead } from '../../support/rows-read.ts';
 import { settleAndFollow } from '../../support/settle-rows.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { vacuumed } from '../../support/vacuumed.ts';
 
 const WABA = '900000000000101';
 const CLAIMS = 8;
@@ -134,7 +135,7 @@ async function forgetFull(database: Database, endpointId: string): Promise<void>
   await database.raw(
     'delete from delivery_queue where position < (select max(position) - 6 from delivery_queue)',
   );
-  await database.raw('vacuum analyze delivery_queue');
+  await vacuumed(database, 'vacuum analyze delivery_queue');
   await database.raw('delete from delivery_queue');
 }
 

@@ -8,6 +8,7 @@ import { rowsRead } from '../../support/rows-read.ts';
 import { settleAndFollow } from '../../support/settle-rows.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
+import { vacuumed } from '../../support/vacuumed.ts';
 
 const WABA = '900000000000101';
 const EVENTS = 6_000;
@@ -75,7 +76,7 @@ test('to record a delivery and claim what waits behind it reads nothing else of 
   await add(DELIVERIES_PER_LANE);
   await database.raw('analyze delivery_queue');
   await database.raw('delete from delivery_queue');
-  await database.raw('vacuum delivery_queue');
+  await vacuumed(database, 'vacuum delivery_queue');
   await add(300 * DELIVERIES_PER_LANE);
   const { deliveries, token } = await claimAll(database, { limit: 200, share: 200 });
   const read = await database.transaction(async (trx) => {
