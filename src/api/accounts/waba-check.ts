@@ -24,10 +24,10 @@ export const checkOwnWaba = restOperation({
   summary: 'Check the WABA',
   description:
     'Follows a webhook from the upstream platform to your endpoints: access token, subscription of the app, phone numbers, ' +
-    'activity, quarantined items, endpoints. Asks upstream with each request; what it does not answer is `unknown`. ' +
-    '`todo` says what to do about a `status` that is not `up`. More checks can come.',
+    'activity, quarantined items, endpoints. Asks upstream with each request; a question without its response is `unknown`. ' +
+    '`todo` is the advice for a `status` other than `up`. More checks can come.',
   tag: 'Account',
-  answers: { 200: { schema: WabaCheck, description: 'What each check found.' } },
+  answers: { 200: { schema: WabaCheck, description: 'The findings of each check.' } },
   run: async (call) => {
     const { wabaId } = call;
     const found = await checkWaba(call, wabaId);

@@ -58,7 +58,7 @@ async function differences(options: ReconcileOptions): Promise<Record<string, Fi
 async function expectMended(kind: string, fix: ReconcileOptions = FIX): Promise<Finding> {
   expect(await differences(LOOK)).toMatchObject({ [kind]: { found: 1, fixed: 0, left: 1 } });
   const fixed = await differences(fix);
-  expect(Object.keys(fixed)).toEqual([kind]);
+  expect(Object.keys(fixed), JSON.stringify(fixed)).toEqual([kind]);
   expect(fixed[kind]).toMatchObject({ found: 1, fixed: 1, left: 0 });
   return fixed[kind] as Finding;
 }
@@ -316,6 +316,9 @@ describe('workflows', () => {
     const rows = await query(stack.database, 'select kind, subject_id, state from erasures');
     expect(rows).toEqual([{ kind: 'customer', subject_id: ids[0], state: 'requested' }]);
     await query(stack.database, 'delete from workflow_tasks');
+    // The starter may have taken the task once more before.
+    const left = async () => Object.keys(await differences(FIX)).length;
+    await eventually('no run is left of it', left, { is: 0 });
   });
 });
 

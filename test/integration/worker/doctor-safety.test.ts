@@ -31,10 +31,10 @@ test('the doctor names an installation without second factor, expiry of URLs or 
     uploadBytesPerDay: 10_737_418_240,
   });
   expect(await found('development')).toEqual([]);
-  expect(await found('production', SAFE)).toEqual([expect.stringMatching(/^ok /)]);
+  expect(await found('production', SAFE)).toEqual([expect.stringMatching(/^up /)]);
   expect(await found('production')).toEqual([
-    expect.stringMatching(/^warn .*second factor/),
-    expect.stringMatching(/^warn URLs .*never expire/),
+    expect.stringMatching(/^degraded .*second factor/),
+    expect.stringMatching(/^degraded URLs .*never expire/),
   ]);
   await database.raw('update tenant_policies set stored_bytes_quota = null');
   expect(await found('production', SAFE)).toEqual(['warn 1 tenants have no quota for stored files']);
@@ -97,8 +97,8 @@ test('the command shows it for an installation in production', async () => {
   expect(
     checks.flatMap(({ name, status, detail }) => (name === 'safety' ? [`${status} ${detail}`] : [])),
   ).toEqual([
-    expect.stringMatching(/^warn .*second factor/),
-    expect.stringMatching(/^warn URLs .*never expire/),
+    expect.stringMatching(/^degraded .*second factor/),
+    expect.stringMatching(/^degraded URLs .*never expire/),
     'warn 1 tenants have no quota for the bytes that are uploaded per day',
   ]);
 });

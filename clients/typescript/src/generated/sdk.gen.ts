@@ -108,7 +108,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Check the WABA
      *
-     * Follows a webhook from the upstream platform to your endpoints: access token, subscription of the app, phone numbers, activity, quarantined items, endpoints. Asks upstream with each request; what it does not answer is `unknown`. `todo` says what to do about a `status` that is not `up`. More checks can come.
+     * Follows a webhook from the upstream platform to your endpoints: access token, subscription of the app, phone numbers, activity, quarantined items, endpoints. Asks upstream with each request; a question without its response is `unknown`. `todo` is the advice for a `status` other than `up`. More checks can come.
      *
      * Scope: `read`.
      */

@@ -3367,7 +3367,7 @@ export type CheckWabaError = CheckWabaErrors[keyof CheckWabaErrors];
 
 export type CheckWabaResponses = {
     /**
-     * What each check found.
+     * The findings of each check.
      */
     200: WabaCheck;
 };

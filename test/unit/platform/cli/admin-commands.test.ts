@@ -21,7 +21,15 @@ test('the admin command line explains every command with an example of it, and o
       'tenant usage',
       'tenant remove',
     ],
-    ...['waba add', 'waba list', 'waba set-token', 'waba set-pace', 'waba remove-number', 'waba remove'],
+    ...[
+      'waba add',
+      'waba list',
+      'waba set-token',
+      'waba set-pace',
+      'waba remove-number',
+      'waba remove',
+      'waba check',
+    ],
     ...[
       'user set-up-link',
       'user list',
