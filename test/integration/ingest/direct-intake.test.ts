@@ -358,9 +358,11 @@ test('events keep the order of the answers while another ingress keeps bodies th
       }
     }
   };
-  for (let round = 0; round < 15; round += 1) {
+  let rounds = 0;
+  // After an attempt in vain a shard rests for ten times as long, which is long on a busy machine.
+  for (; rounds < 15 || !ways.has('at once'); rounds += 1) {
     await eventually('the loop rests', async () => intake.isIdle(shardOf(ACCOUNT.wabaId)));
-    await Promise.all([0, 1, 2].map((n) => ladder(`wamid.${round}-${n}`)));
+    await Promise.all([0, 1, 2].map((n) => ladder(`wamid.${rounds}-${n}`)));
     intake.wake();
     await eventually('all is taken in', async () => !(await states()).includes('new'));
   }
@@ -369,8 +371,6 @@ test('events keep the order of the answers while another ingress keeps bodies th
     `select string_agg(convert_from(body, 'UTF8')::jsonb -> 'data' -> 'status' ->> 'status', ',' order by sequence)
             as statuses from events group by event_id`,
   );
-  expect(rows).toHaveLength(45);
+  expect(rows).toHaveLength(3 * rounds);
   expect(new Set(rows.map(({ statuses }) => statuses))).toEqual(new Set(['sent,delivered,read']));
-  // Otherwise nothing was tried.
-  expect(ways.get('at once')).toBeGreaterThan(0);
 });

@@ -37,12 +37,12 @@ test('the doctor names an installation without second factor, expiry of URLs or 
     expect.stringMatching(/^degraded URLs .*never expire/),
   ]);
   await database.raw('update tenant_policies set stored_bytes_quota = null');
-  expect(await found('production', SAFE)).toEqual(['warn 1 tenants have no quota for stored files']);
+  expect(await found('production', SAFE)).toEqual(['degraded 1 tenants have no quota for stored files']);
   await database.raw('update tenant_policies set upload_files_per_day = null, upload_bytes_per_day = null');
   expect(await found('production', SAFE)).toEqual([
-    'warn 1 tenants have no quota for stored files',
-    'warn 1 tenants have no quota for the number of files that are uploaded per day',
-    'warn 1 tenants have no quota for the bytes that are uploaded per day',
+    'degraded 1 tenants have no quota for stored files',
+    'degraded 1 tenants have no quota for the number of files that are uploaded per day',
+    'degraded 1 tenants have no quota for the bytes that are uploaded per day',
   ]);
 });
 
@@ -97,8 +97,8 @@ test('the command shows it for an installation in production', async () => {
   expect(
     checks.flatMap(({ name, status, detail }) => (name === 'safety' ? [`${status} ${detail}`] : [])),
   ).toEqual([
-    expect.stringMatching(/^degraded .*second factor/),
-    expect.stringMatching(/^degraded URLs .*never expire/),
+    expect.stringMatching(/^warn .*second factor/),
+    expect.stringMatching(/^warn URLs .*never expire/),
     'warn 1 tenants have no quota for the bytes that are uploaded per day',
   ]);
 });

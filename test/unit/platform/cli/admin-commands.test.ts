@@ -27,8 +27,8 @@ test('the admin command line explains every command with an example of it, and o
       'waba set-token',
       'waba set-pace',
       'waba remove-number',
-      'waba remove',
       'waba check',
+      'waba remove',
     ],
     ...[
       'user set-up-link',
