@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
-import { openSync, readFileSync, writeFileSync } from 'node:fs';
+import { openSync, readFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isBuilding } from './site/one-build.ts';
 import { STAMP_FILE, sourceStamp } from './site/source-stamp.ts';
 
 /**
@@ -22,22 +23,12 @@ function readText(path: string): string {
   }
 }
 
-function isRunning(pid: number): boolean {
-  try {
-    return pid > 0 && process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}
-
 function buildBeside(): void {
-  const pidFile = join(SITE, 'build.pid');
-  if (isRunning(Number(readText(pidFile)))) return;
+  if (isBuilding(SITE)) return;
   const log = openSync(join(SITE, 'build.log'), 'w');
   const script = join(ROOT, 'scripts/docs-site.ts');
   const child = spawn(process.execPath, [script], { cwd: ROOT, detached: true, stdio: ['ignore', log, log] });
   if (child.pid === undefined) return;
-  writeFileSync(pidFile, String(child.pid));
   setPriority(child.pid, LOW_PRIORITY);
   child.unref();
   process.stdout.write('The documentation is being built for /docs (site/build.log).\n');

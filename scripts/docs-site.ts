@@ -12,6 +12,7 @@ import { eventPages } from './site/event-pages.ts';
 import { homePage } from './site/home-page.ts';
 import { llmsFullText, llmsText, withoutFrontmatter } from './site/llms-text.ts';
 import { sidebarOf } from './site/navigation.ts';
+import { becomeBuilder } from './site/one-build.ts';
 import { openApiDocument } from './site/openapi-document.ts';
 import { STAMP_FILE, sourceStamp } from './site/source-stamp.ts';
 
@@ -70,6 +71,7 @@ async function buildSite(base: string, out: string, sourceUrl: string | null): P
 }
 
 process.env.NODE_ENV = 'production';
+await becomeBuilder(SITE);
 await buildSite(values.base, resolve(values.out), values['source-url'] ?? null);
 if (!existsSync(join(values.out, 'index.html'))) throw new Error('the site has no first page');
 process.stdout.write(`${values.out}\n`);
