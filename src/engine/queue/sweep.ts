@@ -72,9 +72,9 @@ export async function stepAside(
  */
 async function stepOneAside(database: Database, { deliveryId, deliveryDay }: Blocking): Promise<boolean> {
   return await database.transaction(async (trx) => {
-    const [head] = await query<{ endpointId: string; lane: string }>(
+    const [head] = await query<{ endpointId: string; lane: string; position: string }>(
       trx,
-      `select endpoint_id as "endpointId", lane from delivery_queue
+      `select endpoint_id as "endpointId", lane, position from delivery_queue
         where delivery_id = :deliveryId and ${rowIs('retrying')} and stepped_aside_at is null for update`,
       { deliveryId },
     );
@@ -85,9 +85,10 @@ async function stepOneAside(database: Database, { deliveryId, deliveryDay }: Blo
         where delivery_id = :deliveryId`,
       { deliveryId },
     );
-    await query(trx, 'select promote_next(:endpointIds, :lanes, null, null)', {
+    await query(trx, 'select promote_behind(:endpointIds, :lanes, :positions, null, null)', {
       endpointIds: [head.endpointId],
       lanes: [head.lane],
+      positions: [head.position],
     });
     await execute(
       trx,

@@ -70,7 +70,7 @@ const FUNCTION_OWNERS: Readonly<Record<string, string>> = {
   expire_audit_entries: 'platform',
   ingest_items: 'ingest/intake',
   move_message_states: 'features/messages',
-  promote_next: 'engine/queue',
+  promote_behind: 'engine/queue',
   publish_events: 'engine/deliveries',
   redact_audit_entries: 'platform',
   release_event: 'engine/queue',

@@ -477,9 +477,10 @@ end $$;
 -- while they are locked, nothing is queued behind them.
 --
 -- The first of a lane is asked for by the range and the order of its index: with `lane =` the planner may walk all that
--- waits by position, once it knows how much that is. A bitmap would hold the whole lane.
-create or replace function promote_next(
-  endpoint_ids bigint[], lanes text[], claim_token uuid, lease_ms double precision
+-- waits by position, once it knows how much that is. A bitmap would hold the whole lane. The range begins behind the former
+-- head's position, else it reads all that went through the lane since the oldest snapshot.
+create or replace function promote_behind(
+  endpoint_ids bigint[], lanes text[], positions bigint[], claim_token uuid, lease_ms double precision
 ) returns table (delivery_id uuid, state text) language plpgsql set enable_bitmapscan = off as $$
 #variable_conflict use_column
 begin
@@ -492,12 +493,20 @@ begin
                               then clock_timestamp() + lease_ms * interval '1 millisecond' end
      where q.state = 'queued' and q.position = any (array(
        select (select n.position from delivery_queue n
-                where (n.endpoint_id, n.lane) >= (l.endpoint_id, l.lane)
+                where (n.endpoint_id, n.lane, n.position) > (l.endpoint_id, l.lane, l.position)
                   and (n.endpoint_id, n.lane) <= (l.endpoint_id, l.lane) and n.state = 'queued'
                 order by n.endpoint_id, n.lane, n.position limit 1)
-         from unnest(endpoint_ids, lanes) as l (endpoint_id, lane)))
+         from unnest(endpoint_ids, lanes, positions) as l (endpoint_id, lane, position)))
     returning q.delivery_id, q.state;
 end $$;
+
+-- The same where the former heads are not known, and for processes of the release before.
+create or replace function promote_next(
+  endpoint_ids bigint[], lanes text[], claim_token uuid, lease_ms double precision
+) returns table (delivery_id uuid, state text) language sql as $$
+  select p.delivery_id, p.state
+    from promote_behind(endpoint_ids, lanes, array_fill(0, array[cardinality(lanes)]), claim_token, lease_ms) p
+$$;
 
 -- Makes a reserved event's deliveries claimable, where they are heads; those behind follow when promoted.
 --
@@ -552,6 +561,7 @@ declare
   attempt_counts integer[];
   headless_endpoints bigint[];
   headless_lanes text[];
+  headless_positions bigint[];
   due_lanes integer;
   log_day date;
 begin
@@ -573,13 +583,15 @@ begin
      using unnest(lane_endpoints, lane_names) as l (endpoint_id, lane)
      where q.delivery_id = any (ids) and q.endpoint_id = l.endpoint_id and q.lane = l.lane
        and (under_way_too or q.state <> 'claimed' or q.lease_until <= (select clock_timestamp()) or q.token = any (tokens))
-    returning q.delivery_id, q.delivery_day, q.attempts, q.endpoint_id, q.lane, q.state
+    returning q.delivery_id, q.delivery_day, q.attempts, q.endpoint_id, q.lane, q.position, q.state
   )
   select array_agg(g.delivery_id), array_agg(g.delivery_day), array_agg(g.attempts),
-         array_agg(g.endpoint_id) filter (where g.state <> 'queued'), array_agg(g.lane) filter (where g.state <> 'queued')
-    into removed, days, attempt_counts, headless_endpoints, headless_lanes from gone g;
+         array_agg(g.endpoint_id) filter (where g.state <> 'queued'), array_agg(g.lane) filter (where g.state <> 'queued'),
+         array_agg(g.position) filter (where g.state <> 'queued')
+    into removed, days, attempt_counts, headless_endpoints, headless_lanes, headless_positions from gone g;
   if headless_lanes is not null then
-    select count(*) into due_lanes from promote_next(headless_endpoints, headless_lanes, null, null) p where p.state = 'due';
+    select count(*) into due_lanes
+      from promote_behind(headless_endpoints, headless_lanes, headless_positions, null, null) p where p.state = 'due';
     if due_lanes > 0 then
       perform pg_notify('heliograph_deliveries', '');
     end if;
@@ -729,8 +741,10 @@ declare
   ours uuid[];
   lane_endpoints bigint[];
   lane_names text[];
+  lane_positions bigint[];
   followed_endpoints bigint[];
   followed_lanes text[];
+  followed_positions bigint[];
   due_lanes integer := 0;
   followers uuid[];
   log_day date;
@@ -748,21 +762,24 @@ begin
     delete from delivery_queue q
      using unnest(ids, next_states, follows) as r (id, next_state, follow)
      where q.delivery_id = r.id and r.next_state is null and r.id = any (ours)
-    returning q.endpoint_id, q.lane, r.follow
+    returning q.endpoint_id, q.lane, q.position, r.follow
   ), lanes as (
-    select g.endpoint_id, g.lane,
+    select g.endpoint_id, g.lane, g.position,
            g.follow and exists (select from webhook_endpoints w where w.id = g.endpoint_id and w.mode = 'open') as follows
       from gone g
   )
   select array_agg(l.endpoint_id) filter (where not l.follows), array_agg(l.lane) filter (where not l.follows),
-         array_agg(l.endpoint_id) filter (where l.follows), array_agg(l.lane) filter (where l.follows)
-    into lane_endpoints, lane_names, followed_endpoints, followed_lanes from lanes l;
+         array_agg(l.position) filter (where not l.follows), array_agg(l.endpoint_id) filter (where l.follows),
+         array_agg(l.lane) filter (where l.follows), array_agg(l.position) filter (where l.follows)
+    into lane_endpoints, lane_names, lane_positions, followed_endpoints, followed_lanes, followed_positions from lanes l;
   if lane_endpoints is not null then
-    select count(*) into due_lanes from promote_next(lane_endpoints, lane_names, null, null) p where p.state = 'due';
+    select count(*) into due_lanes
+      from promote_behind(lane_endpoints, lane_names, lane_positions, null, null) p where p.state = 'due';
   end if;
   if followed_endpoints is not null then
     select array_agg(p.delivery_id) into followers
-      from promote_next(followed_endpoints, followed_lanes, follow_token, lease_ms) p where p.state = 'claimed';
+      from promote_behind(followed_endpoints, followed_lanes, followed_positions, follow_token, lease_ms) p
+     where p.state = 'claimed';
   end if;
   if coalesce(cardinality(lane_endpoints), 0) + coalesce(cardinality(followed_endpoints), 0) < cardinality(ours) then
     update delivery_queue q
