@@ -1417,7 +1417,9 @@ type SendAudio struct {
 	Audio                 SendAudioAudio    `json:"audio"`
 	BizOpaqueCallbackData string            `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendAudioContext `json:"context,omitempty"`
-	Extra                 map[string]any    `json:"extra,omitempty"`
+
+	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	Extra map[string]any `json:"extra,omitempty"`
 
 	// MessagingProduct Always whatsapp.
 	MessagingProduct         string `json:"messaging_product,omitempty"`
@@ -1452,7 +1454,9 @@ type SendContacts struct {
 	BizOpaqueCallbackData string                     `json:"biz_opaque_callback_data,omitempty"`
 	Contacts              []SendContactsContactsItem `json:"contacts"`
 	Context               *SendContactsContext       `json:"context,omitempty"`
-	Extra                 map[string]any             `json:"extra,omitempty"`
+
+	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	Extra map[string]any `json:"extra,omitempty"`
 
 	// MessagingProduct Always whatsapp.
 	MessagingProduct         string `json:"messaging_product,omitempty"`
@@ -1538,7 +1542,9 @@ type SendDocument struct {
 	BizOpaqueCallbackData string               `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendDocumentContext `json:"context,omitempty"`
 	Document              SendDocumentDocument `json:"document"`
-	Extra                 map[string]any       `json:"extra,omitempty"`
+
+	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	Extra map[string]any `json:"extra,omitempty"`
 
 	// MessagingProduct Always whatsapp.
 	MessagingProduct         string `json:"messaging_product,omitempty"`
@@ -1573,8 +1579,10 @@ type SendDocumentDocument struct {
 type SendImage struct {
 	BizOpaqueCallbackData string            `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendImageContext `json:"context,omitempty"`
-	Extra                 map[string]any    `json:"extra,omitempty"`
-	Image                 SendImageImage    `json:"image"`
+
+	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	Extra map[string]any `json:"extra,omitempty"`
+	Image SendImageImage `json:"image"`
 
 	// MessagingProduct Always whatsapp.
 	MessagingProduct         string `json:"messaging_product,omitempty"`
@@ -1606,10 +1614,12 @@ type SendImageImage struct {
 
 // SendInteractiveAddressMessage defines model for SendInteractiveAddressMessage.
 type SendInteractiveAddressMessage struct {
-	BizOpaqueCallbackData string                                   `json:"biz_opaque_callback_data,omitempty"`
-	Context               *SendInteractiveAddressMessageContext    `json:"context,omitempty"`
-	Extra                 map[string]any                           `json:"extra,omitempty"`
-	Interactive           SendInteractiveAddressMessageInteractive `json:"interactive"`
+	BizOpaqueCallbackData string                                `json:"biz_opaque_callback_data,omitempty"`
+	Context               *SendInteractiveAddressMessageContext `json:"context,omitempty"`
+
+	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	Extra       map[string]any                           `json:"extra,omitempty"`
+	Interactive SendInteractiveAddressMessageInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
 	MessagingProduct         string `json:"messaging_product,omitempty"`
@@ -1703,10 +1713,12 @@ type SendInteractiveAddressMessageInteractiveHeaderVideo struct {
 
 // SendInteractiveButton defines model for SendInteractiveButton.
 type SendInteractiveButton struct {
-	BizOpaqueCallbackData string                           `json:"biz_opaque_callback_data,omitempty"`
-	Context               *SendInteractiveButtonContext    `json:"context,omitempty"`
-	Extra                 map[string]any                   `json:"extra,omitempty"`
-	Interactive           SendInteractiveButtonInteractive `json:"interactive"`
+	BizOpaqueCallbackData string                        `json:"biz_opaque_callback_data,omitempty"`
+	Context               *SendInteractiveButtonContext `json:"context,omitempty"`
+
+	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	Extra       map[string]any                   `json:"extra,omitempty"`
+	Interactive SendInteractiveButtonInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
 	MessagingProduct         string `json:"messaging_product,omitempty"`
@@ -1797,10 +1809,12 @@ type SendInteractiveButtonInteractiveHeaderVideo struct {
 
 // SendInteractiveCallPermissionRequest defines model for SendInteractiveCallPermissionRequest.
 type SendInteractiveCallPermissionRequest struct {
-	BizOpaqueCallbackData string                                          `json:"biz_opaque_callback_data,omitempty"`
-	Context               *SendInteractiveCallPermissionRequestContext    `json:"context,omitempty"`
-	Extra                 map[string]any                                  `json:"extra,omitempty"`
-	Interactive           SendInteractiveCallPermissionRequestInteractive `json:"interactive"`
+	BizOpaqueCallbackData string                                       `json:"biz_opaque_callback_data,omitempty"`
+	Context               *SendInteractiveCallPermissionRequestContext `json:"context,omitempty"`
+
+	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	Extra       map[string]any                                  `json:"extra,omitempty"`
+	Interactive SendInteractiveCallPermissionRequestInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
 	MessagingProduct         string `json:"messaging_product,omitempty"`
@@ -1879,10 +1893,12 @@ type SendInteractiveCallPermissionRequestInteractiveHeaderVideo struct {
 
 // SendInteractiveCarousel defines model for SendInteractiveCarousel.
 type SendInteractiveCarousel struct {
-	BizOpaqueCallbackData string                             `json:"biz_opaque_callback_data,omitempty"`
-	Context               *SendInteractiveCarouselContext    `json:"context,omitempty"`
-	Extra                 map[string]any                     `json:"extra,omitempty"`
-	Interactive           SendInteractiveCarouselInteractive `json:"interactive"`
+	BizOpaqueCallbackData string                          `json:"biz_opaque_callback_data,omitempty"`
+	Context               *SendInteractiveCarouselContext `json:"context,omitempty"`
+
+	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	Extra       map[string]any                     `json:"extra,omitempty"`
+	Interactive SendInteractiveCarouselInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
 	MessagingProduct         string `json:"messaging_product,omitempty"`
@@ -2030,10 +2046,12 @@ type SendInteractiveCarouselInteractiveHeaderVideo struct {
 
 // SendInteractiveCatalogMessage defines model for SendInteractiveCatalogMessage.
 type SendInteractiveCatalogMessage struct {
-	BizOpaqueCallbackData string                                   `json:"biz_opaque_callback_data,omitempty"`
-	Context               *SendInteractiveCatalogMessageContext    `json:"context,omitempty"`
-	Extra                 map[string]any                           `json:"extra,omitempty"`
-	Interactive           SendInteractiveCatalogMessageInteractive `json:"interactive"`
+	BizOpaqueCallbackData string                                `json:"biz_opaque_callback_data,omitempty"`
+	Context               *SendInteractiveCatalogMessageContext `json:"context,omitempty"`
+
+	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	Extra       map[string]any                           `json:"extra,omitempty"`
+	Interactive SendInteractiveCatalogMessageInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
 	MessagingProduct         string `json:"messaging_product,omitempty"`
@@ -2118,10 +2136,12 @@ type SendInteractiveCatalogMessageInteractiveHeaderVideo struct {
 
 // SendInteractiveCtaURL defines model for SendInteractiveCtaUrl.
 type SendInteractiveCtaURL struct {
-	BizOpaqueCallbackData string                           `json:"biz_opaque_callback_data,omitempty"`
-	Context               *SendInteractiveCtaURLContext    `json:"context,omitempty"`
-	Extra                 map[string]any                   `json:"extra,omitempty"`
-	Interactive           SendInteractiveCtaURLInteractive `json:"interactive"`
+	BizOpaqueCallbackData string                        `json:"biz_opaque_callback_data,omitempty"`
+	Context               *SendInteractiveCtaURLContext `json:"context,omitempty"`
+
+	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	Extra       map[string]any                   `json:"extra,omitempty"`
+	Interactive SendInteractiveCtaURLInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
 	MessagingProduct         string `json:"messaging_product,omitempty"`
@@ -2207,10 +2227,12 @@ type SendInteractiveCtaURLInteractiveHeaderVideo struct {
 
 // SendInteractiveFlow defines model for SendInteractiveFlow.
 type SendInteractiveFlow struct {
-	BizOpaqueCallbackData string                         `json:"biz_opaque_callback_data,omitempty"`
-	Context               *SendInteractiveFlowContext    `json:"context,omitempty"`
-	Extra                 map[string]any                 `json:"extra,omitempty"`
-	Interactive           SendInteractiveFlowInteractive `json:"interactive"`
+	BizOpaqueCallbackData string                      `json:"biz_opaque_callback_data,omitempty"`
+	Context               *SendInteractiveFlowContext `json:"context,omitempty"`
+
+	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	Extra       map[string]any                 `json:"extra,omitempty"`
+	Interactive SendInteractiveFlowInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
 	MessagingProduct         string `json:"messaging_product,omitempty"`
@@ -2308,10 +2330,12 @@ type SendInteractiveFlowInteractiveHeaderVideo struct {
 
 // SendInteractiveList defines model for SendInteractiveList.
 type SendInteractiveList struct {
-	BizOpaqueCallbackData string                         `json:"biz_opaque_callback_data,omitempty"`
-	Context               *SendInteractiveListContext    `json:"context,omitempty"`
-	Extra                 map[string]any                 `json:"extra,omitempty"`
-	Interactive           SendInteractiveListInteractive `json:"interactive"`
+	BizOpaqueCallbackData string                      `json:"biz_opaque_callback_data,omitempty"`
+	Context               *SendInteractiveListContext `json:"context,omitempty"`
+
+	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	Extra       map[string]any                 `json:"extra,omitempty"`
+	Interactive SendInteractiveListInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
 	MessagingProduct         string `json:"messaging_product,omitempty"`
@@ -2404,10 +2428,12 @@ type SendInteractiveListInteractiveHeaderVideo struct {
 
 // SendInteractiveLocationRequestMessage defines model for SendInteractiveLocationRequestMessage.
 type SendInteractiveLocationRequestMessage struct {
-	BizOpaqueCallbackData string                                           `json:"biz_opaque_callback_data,omitempty"`
-	Context               *SendInteractiveLocationRequestMessageContext    `json:"context,omitempty"`
-	Extra                 map[string]any                                   `json:"extra,omitempty"`
-	Interactive           SendInteractiveLocationRequestMessageInteractive `json:"interactive"`
+	BizOpaqueCallbackData string                                        `json:"biz_opaque_callback_data,omitempty"`
+	Context               *SendInteractiveLocationRequestMessageContext `json:"context,omitempty"`
+
+	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	Extra       map[string]any                                   `json:"extra,omitempty"`
+	Interactive SendInteractiveLocationRequestMessageInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
 	MessagingProduct         string `json:"messaging_product,omitempty"`
@@ -2486,10 +2512,12 @@ type SendInteractiveLocationRequestMessageInteractiveHeaderVideo struct {
 
 // SendInteractiveOrderDetails defines model for SendInteractiveOrderDetails.
 type SendInteractiveOrderDetails struct {
-	BizOpaqueCallbackData string                                 `json:"biz_opaque_callback_data,omitempty"`
-	Context               *SendInteractiveOrderDetailsContext    `json:"context,omitempty"`
-	Extra                 map[string]any                         `json:"extra,omitempty"`
-	Interactive           SendInteractiveOrderDetailsInteractive `json:"interactive"`
+	BizOpaqueCallbackData string                              `json:"biz_opaque_callback_data,omitempty"`
+	Context               *SendInteractiveOrderDetailsContext `json:"context,omitempty"`
+
+	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	Extra       map[string]any                         `json:"extra,omitempty"`
+	Interactive SendInteractiveOrderDetailsInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
 	MessagingProduct         string `json:"messaging_product,omitempty"`
@@ -2755,10 +2783,12 @@ type SendInteractiveOrderDetailsInteractiveHeaderVideo struct {
 
 // SendInteractiveOrderStatus defines model for SendInteractiveOrderStatus.
 type SendInteractiveOrderStatus struct {
-	BizOpaqueCallbackData string                                `json:"biz_opaque_callback_data,omitempty"`
-	Context               *SendInteractiveOrderStatusContext    `json:"context,omitempty"`
-	Extra                 map[string]any                        `json:"extra,omitempty"`
-	Interactive           SendInteractiveOrderStatusInteractive `json:"interactive"`
+	BizOpaqueCallbackData string                             `json:"biz_opaque_callback_data,omitempty"`
+	Context               *SendInteractiveOrderStatusContext `json:"context,omitempty"`
+
+	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	Extra       map[string]any                        `json:"extra,omitempty"`
+	Interactive SendInteractiveOrderStatusInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
 	MessagingProduct         string `json:"messaging_product,omitempty"`
@@ -2850,10 +2880,12 @@ type SendInteractiveOrderStatusInteractiveHeaderVideo struct {
 
 // SendInteractiveProduct defines model for SendInteractiveProduct.
 type SendInteractiveProduct struct {
-	BizOpaqueCallbackData string                            `json:"biz_opaque_callback_data,omitempty"`
-	Context               *SendInteractiveProductContext    `json:"context,omitempty"`
-	Extra                 map[string]any                    `json:"extra,omitempty"`
-	Interactive           SendInteractiveProductInteractive `json:"interactive"`
+	BizOpaqueCallbackData string                         `json:"biz_opaque_callback_data,omitempty"`
+	Context               *SendInteractiveProductContext `json:"context,omitempty"`
+
+	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	Extra       map[string]any                    `json:"extra,omitempty"`
+	Interactive SendInteractiveProductInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
 	MessagingProduct         string `json:"messaging_product,omitempty"`
@@ -2933,10 +2965,12 @@ type SendInteractiveProductInteractiveHeaderVideo struct {
 
 // SendInteractiveProductList defines model for SendInteractiveProductList.
 type SendInteractiveProductList struct {
-	BizOpaqueCallbackData string                                `json:"biz_opaque_callback_data,omitempty"`
-	Context               *SendInteractiveProductListContext    `json:"context,omitempty"`
-	Extra                 map[string]any                        `json:"extra,omitempty"`
-	Interactive           SendInteractiveProductListInteractive `json:"interactive"`
+	BizOpaqueCallbackData string                             `json:"biz_opaque_callback_data,omitempty"`
+	Context               *SendInteractiveProductListContext `json:"context,omitempty"`
+
+	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	Extra       map[string]any                        `json:"extra,omitempty"`
+	Interactive SendInteractiveProductListInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
 	MessagingProduct         string `json:"messaging_product,omitempty"`
@@ -3027,10 +3061,12 @@ type SendInteractiveProductListInteractiveHeaderVideo struct {
 
 // SendInteractiveRequestContactInfo defines model for SendInteractiveRequestContactInfo.
 type SendInteractiveRequestContactInfo struct {
-	BizOpaqueCallbackData string                                       `json:"biz_opaque_callback_data,omitempty"`
-	Context               *SendInteractiveRequestContactInfoContext    `json:"context,omitempty"`
-	Extra                 map[string]any                               `json:"extra,omitempty"`
-	Interactive           SendInteractiveRequestContactInfoInteractive `json:"interactive"`
+	BizOpaqueCallbackData string                                    `json:"biz_opaque_callback_data,omitempty"`
+	Context               *SendInteractiveRequestContactInfoContext `json:"context,omitempty"`
+
+	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	Extra       map[string]any                               `json:"extra,omitempty"`
+	Interactive SendInteractiveRequestContactInfoInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
 	MessagingProduct         string `json:"messaging_product,omitempty"`
@@ -3109,10 +3145,12 @@ type SendInteractiveRequestContactInfoInteractiveHeaderVideo struct {
 
 // SendInteractiveVoiceCall defines model for SendInteractiveVoiceCall.
 type SendInteractiveVoiceCall struct {
-	BizOpaqueCallbackData string                              `json:"biz_opaque_callback_data,omitempty"`
-	Context               *SendInteractiveVoiceCallContext    `json:"context,omitempty"`
-	Extra                 map[string]any                      `json:"extra,omitempty"`
-	Interactive           SendInteractiveVoiceCallInteractive `json:"interactive"`
+	BizOpaqueCallbackData string                           `json:"biz_opaque_callback_data,omitempty"`
+	Context               *SendInteractiveVoiceCallContext `json:"context,omitempty"`
+
+	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	Extra       map[string]any                      `json:"extra,omitempty"`
+	Interactive SendInteractiveVoiceCallInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
 	MessagingProduct         string `json:"messaging_product,omitempty"`
@@ -3201,8 +3239,10 @@ type SendInteractiveVoiceCallInteractiveHeaderVideo struct {
 type SendLocation struct {
 	BizOpaqueCallbackData string               `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendLocationContext `json:"context,omitempty"`
-	Extra                 map[string]any       `json:"extra,omitempty"`
-	Location              SendLocationLocation `json:"location"`
+
+	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	Extra    map[string]any       `json:"extra,omitempty"`
+	Location SendLocationLocation `json:"location"`
 
 	// MessagingProduct Always whatsapp.
 	MessagingProduct         string `json:"messaging_product,omitempty"`
@@ -3237,7 +3277,9 @@ type SendLocationLocation struct {
 type SendReaction struct {
 	BizOpaqueCallbackData string               `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendReactionContext `json:"context,omitempty"`
-	Extra                 map[string]any       `json:"extra,omitempty"`
+
+	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	Extra map[string]any `json:"extra,omitempty"`
 
 	// MessagingProduct Always whatsapp.
 	MessagingProduct         string               `json:"messaging_product,omitempty"`
@@ -3271,7 +3313,9 @@ type SendReactionReaction struct {
 type SendSticker struct {
 	BizOpaqueCallbackData string              `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendStickerContext `json:"context,omitempty"`
-	Extra                 map[string]any      `json:"extra,omitempty"`
+
+	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	Extra map[string]any `json:"extra,omitempty"`
 
 	// MessagingProduct Always whatsapp.
 	MessagingProduct         string `json:"messaging_product,omitempty"`
@@ -3305,7 +3349,9 @@ type SendStickerSticker struct {
 type SendTemplate struct {
 	BizOpaqueCallbackData string               `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendTemplateContext `json:"context,omitempty"`
-	Extra                 map[string]any       `json:"extra,omitempty"`
+
+	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	Extra map[string]any `json:"extra,omitempty"`
 
 	// MessagingProduct Always whatsapp.
 	MessagingProduct         string `json:"messaging_product,omitempty"`
@@ -3471,7 +3517,9 @@ type SendTemplateTemplateLanguage struct {
 type SendText struct {
 	BizOpaqueCallbackData string           `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendTextContext `json:"context,omitempty"`
-	Extra                 map[string]any   `json:"extra,omitempty"`
+
+	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	Extra map[string]any `json:"extra,omitempty"`
 
 	// MessagingProduct Always whatsapp.
 	MessagingProduct         string `json:"messaging_product,omitempty"`
@@ -3505,7 +3553,9 @@ type SendTextText struct {
 type SendVideo struct {
 	BizOpaqueCallbackData string            `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendVideoContext `json:"context,omitempty"`
-	Extra                 map[string]any    `json:"extra,omitempty"`
+
+	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	Extra map[string]any `json:"extra,omitempty"`
 
 	// MessagingProduct Always whatsapp.
 	MessagingProduct         string `json:"messaging_product,omitempty"`
@@ -4851,7 +4901,7 @@ func (c *Client) GetMedia(ctx context.Context, id string) (*UploadedMedia, error
 //
 // POST /api/external/messages
 //
-// The body is the upstream platform’s own message object with `phoneNumberId` in front, and `to` or `recipient`; with both, upstream uses `to`. The response waits up to about 10 seconds for upstream. Upstream checks its own limits. A type or a member that the service does not know is passed on, with an entry in `warnings`; members outside the content go into `extra`.
+// The body is the upstream platform’s own message object with `phoneNumberId` in front, and `to` or `recipient`; with both, upstream uses `to`. The response waits up to about 10 seconds for upstream. Upstream checks its own limits. A type or a member that the service does not know is passed on, with an entry in `warnings`: also one beside the content, such as `category` of Direct Send.
 //
 // Scope: `send`.
 func (c *Client) SendMessage(ctx context.Context, params *SendMessageParams, body MessageToSend) (*SentMessage, error) {

@@ -72,6 +72,7 @@ export function contentProblem(body: Members): GraphFailure | undefined {
   return (
     shapeFailure(type, content) ??
     unexpectedKey(body) ??
+    directSendFailure(body, type, content) ??
     sizeFailure(content, type, type, LONG_BODY_TYPES.has((content as Members).type)) ??
     (type === 'interactive' ? interactiveFailure(content as Members) : undefined)
   );
@@ -90,8 +91,32 @@ function shapeFailure(type: string, content: unknown): GraphFailure | undefined 
   return isKnown ? undefined : invalidParameter(131009, `Parameter ${type}['type'] is not valid`);
 }
 
+const CATEGORIES: readonly unknown[] = ['utility', 'authentication', 'service'];
+const TTL_SECONDS = { least: 30, most: 43_200 };
+const MAX_DIRECT_TEXT_CHARS = 1_024;
+
+/** A message with a category of its own, which stands for a template. */
+function directSendFailure(body: Members, type: string, content: unknown): GraphFailure | undefined {
+  const { category = 'service', ttl_seconds: ttl, direct_send_config: config } = body;
+  if (!CATEGORIES.includes(category)) return invalidParameter(100, 'Param category is not valid.');
+  const isDirect = category !== 'service';
+  if (!isDirect && ttl === undefined && config === undefined) return undefined;
+  if (!isDirect) return invalidParameter(100, 'Unsupported parameter without Direct Send.');
+  if (type !== 'text' && type !== 'interactive') {
+    return invalidParameter(100, `Direct Send does not support the type ${type}.`);
+  }
+  const { least, most } = TTL_SECONDS;
+  const isTtl = ttl === undefined || (Number.isInteger(ttl) && Number(ttl) >= least && Number(ttl) <= most);
+  if (!isTtl) return invalidParameter(100, `Param ttl_seconds must be between ${least} and ${most}.`);
+  const { body: text } = content as { body?: unknown };
+  const isLong = typeof text === 'string' && text.length > MAX_DIRECT_TEXT_CHARS;
+  if (isLong) return invalidParameter(100, `Param text/body must be at most ${MAX_DIRECT_TEXT_CHARS} long.`);
+  return undefined;
+}
+
 function unexpectedKey(body: Members): GraphFailure | undefined {
-  const [unknown] = sendWarnings(body as never);
+  // What stands beside the content is no fault to upstream.
+  const unknown = sendWarnings(body as never).find(({ param }) => param.includes('/'));
   if (unknown === undefined) return undefined;
   const names = unknown.param.split('/');
   const name = names.pop();

@@ -89,7 +89,7 @@ function subschemaAt(schema: TSchema | undefined, pointer: string): unknown {
 
 export function unknownMemberText(name: string, error: SchemaError, schema?: TSchema): string {
   const { properties } = (subschemaAt(schema, error.schemaPath) ?? {}) as { properties?: object };
-  const meant = nearest(name, Object.keys(properties ?? {}));
+  const meant = nearestName(name, Object.keys(properties ?? {}));
   return meant === null
     ? 'There is no such parameter.'
     : `There is no such parameter. Did you mean ${meant}?`;
@@ -98,7 +98,7 @@ export function unknownMemberText(name: string, error: SchemaError, schema?: TSc
 const MOST_EDITS = 2;
 
 /** The name that differs in its spelling only (`phone_number_id`) or in up to two letters. */
-function nearest(given: string, names: readonly string[]): string | null {
+export function nearestName(given: string, names: readonly string[]): string | null {
   const plain = (name: string) => name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
   const distances = names.map((name) => ({ name, edits: editsBetween(plain(given), plain(name)) }));
   const [best] = distances.toSorted((a, b) => a.edits - b.edits);

@@ -108,7 +108,7 @@ describe('the message of an error', () => {
       ['webhook-endpoints', { url: 7 }, 'must be a string'],
       ['webhook-endpoints', {}, 'The parameter is missing.'],
       ['messages', { ...text, text: 'hi' }, 'must be an object'],
-      ['messages', { ...text, phone_number_id: '1' }, 'no such parameter. Did you mean phoneNumberId?'],
+      ['messages', { ...text, access_token: 'EAAother' }, 'This member is not passed on.'],
       [
         'webhook-endpoints',
         { url, eventTypes: ['mesage'] },

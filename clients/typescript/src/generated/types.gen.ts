@@ -1293,6 +1293,9 @@ export type SendAudio = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     */
     extra?: {
         [key: string]: unknown;
     };
@@ -1321,6 +1324,9 @@ export type SendContacts = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     */
     extra?: {
         [key: string]: unknown;
     };
@@ -1382,6 +1388,9 @@ export type SendDocument = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     */
     extra?: {
         [key: string]: unknown;
     };
@@ -1411,6 +1420,9 @@ export type SendImage = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     */
     extra?: {
         [key: string]: unknown;
     };
@@ -1439,6 +1451,9 @@ export type SendInteractiveAddressMessage = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     */
     extra?: {
         [key: string]: unknown;
     };
@@ -1506,6 +1521,9 @@ export type SendInteractiveButton = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     */
     extra?: {
         [key: string]: unknown;
     };
@@ -1564,6 +1582,9 @@ export type SendInteractiveCallPermissionRequest = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     */
     extra?: {
         [key: string]: unknown;
     };
@@ -1616,6 +1637,9 @@ export type SendInteractiveCarousel = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     */
     extra?: {
         [key: string]: unknown;
     };
@@ -1707,6 +1731,9 @@ export type SendInteractiveCatalogMessage = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     */
     extra?: {
         [key: string]: unknown;
     };
@@ -1762,6 +1789,9 @@ export type SendInteractiveCtaUrl = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     */
     extra?: {
         [key: string]: unknown;
     };
@@ -1818,6 +1848,9 @@ export type SendInteractiveFlow = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     */
     extra?: {
         [key: string]: unknown;
     };
@@ -1885,6 +1918,9 @@ export type SendInteractiveList = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     */
     extra?: {
         [key: string]: unknown;
     };
@@ -1945,6 +1981,9 @@ export type SendInteractiveLocationRequestMessage = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     */
     extra?: {
         [key: string]: unknown;
     };
@@ -1997,6 +2036,9 @@ export type SendInteractiveNewType = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     */
     extra?: {
         [key: string]: unknown;
     };
@@ -2023,6 +2065,9 @@ export type SendInteractiveOrderDetails = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     */
     extra?: {
         [key: string]: unknown;
     };
@@ -2201,6 +2246,9 @@ export type SendInteractiveOrderStatus = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     */
     extra?: {
         [key: string]: unknown;
     };
@@ -2260,6 +2308,9 @@ export type SendInteractiveProduct = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     */
     extra?: {
         [key: string]: unknown;
     };
@@ -2313,6 +2364,9 @@ export type SendInteractiveProductList = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     */
     extra?: {
         [key: string]: unknown;
     };
@@ -2371,6 +2425,9 @@ export type SendInteractiveRequestContactInfo = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     */
     extra?: {
         [key: string]: unknown;
     };
@@ -2423,6 +2480,9 @@ export type SendInteractiveVoiceCall = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     */
     extra?: {
         [key: string]: unknown;
     };
@@ -2480,6 +2540,9 @@ export type SendLocation = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     */
     extra?: {
         [key: string]: unknown;
     };
@@ -2509,6 +2572,9 @@ export type SendNewType = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     */
     extra?: {
         [key: string]: unknown;
     };
@@ -2541,6 +2607,9 @@ export type SendReaction = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     */
     extra?: {
         [key: string]: unknown;
     };
@@ -2568,6 +2637,9 @@ export type SendSticker = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     */
     extra?: {
         [key: string]: unknown;
     };
@@ -2595,6 +2667,9 @@ export type SendTemplate = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     */
     extra?: {
         [key: string]: unknown;
     };
@@ -2726,6 +2801,9 @@ export type SendText = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     */
     extra?: {
         [key: string]: unknown;
     };
@@ -2753,6 +2831,9 @@ export type SendVideo = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     */
     extra?: {
         [key: string]: unknown;
     };

@@ -1,7 +1,8 @@
 import type { TSchema } from 'typebox';
 import { typeOf } from '../../../features/messages/send/upstream-payload.ts';
-import { isMembers } from '../../../platform/json/json-members.ts';
+import { isMembers, type Members } from '../../../platform/json/json-members.ts';
 import { PHONE_DIGITS, readPhoneNumber } from '../../../platform/phone-number.ts';
+import { nearestName } from '../../errors/wrong-value.ts';
 import { validatorOf } from '../../plugins/validation.ts';
 import { joined, memberProblem, type Problem } from './problems.ts';
 import { Envelope, GroupEnvelope, isReserved, isTypeName, type SendRequest, shapeOf } from './send-body.ts';
@@ -22,9 +23,16 @@ export function sendProblem(body: unknown): Problem | null {
     shapeProblem(body.recipient_type === 'group' ? GroupEnvelope : Envelope, envelope, '') ??
     (content === undefined ? { param: type, message: 'The parameter is missing.' } : null) ??
     shapeProblem(shape, content, type) ??
+    reservedProblem(body) ??
     recipientProblem(body as SendRequest) ??
     extraProblem(body as SendRequest)
   );
+}
+
+/** A member by which upstream would take the send for another call, or another token. */
+function reservedProblem(body: Members): Problem | null {
+  const name = Object.keys(body).find(isReserved);
+  return name === undefined ? null : { param: name, message: 'This member is not passed on.' };
 }
 
 /** The recipient and the kind of request are given outside of `extra`, where they are checked. */
@@ -63,13 +71,19 @@ const MAX_NAME_CHARS = 100;
 /** What of a checked request the service does not know and passes on as it is: upstream decides about it. */
 export function sendWarnings(request: SendRequest): Problem[] {
   const type = String(typeOf(request));
-  const content = request[type];
+  const { [type]: content, ...envelope } = request;
   const { shape, isKnown } = shapeOf(type, content);
-  const params = isKnown
+  const inside = isKnown
     ? unknownMembers(shape, content, type)
     : [type === 'interactive' ? 'interactive/type' : 'type'];
+  const params = [...unknownMembers(Envelope as Shape, envelope, ''), ...inside];
   const message = 'The service does not know it; it is passed on to upstream as it is.';
-  return params.slice(0, MAX_WARNINGS).map((param) => ({ param, message }));
+  return params.slice(0, MAX_WARNINGS).map((param) => ({ param, message: `${message}${hintFor(param)}` }));
+}
+
+function hintFor(param: string): string {
+  const meant = nearestName(param, Object.keys(Envelope.properties));
+  return meant === null ? '' : ` Did you mean ${meant}?`;
 }
 
 type Shape = { properties?: Readonly<Record<string, Shape>>; items?: Shape };

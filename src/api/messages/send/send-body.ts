@@ -3,7 +3,6 @@ import { USER_ID } from '../../../features/customers/customer-reference.ts';
 import { DEFAULT_TYPE } from '../../../features/messages/send/upstream-payload.ts';
 import { isControlMember } from '../../../platform/graph/control-members.ts';
 import { isMembers } from '../../../platform/json/json-members.ts';
-import { closed } from '../../external/schema-kit.ts';
 import { CONTENT_SHAPES, MessageId } from './shapes/content-shapes.ts';
 import { INTERACTIVE_SHAPES } from './shapes/interactive-shapes.ts';
 
@@ -28,19 +27,29 @@ const COMMON = {
   recipient: Type.Optional(Type.String({ pattern: USER_ID.source, examples: ['US.13491208655302741918'] })),
   messaging_product: Type.Optional(Type.Literal('whatsapp')),
   recipient_type: Type.Optional(Type.Enum(['individual', 'group'])),
-  context: Type.Optional(closed({ message_id: MessageId })),
+  context: Type.Optional(Type.Object({ message_id: MessageId })),
   biz_opaque_callback_data: Type.Optional(shortText(MAX_DATA_CHARS)),
   recipient_identity_key_hash: Type.Optional(shortText(MAX_DATA_CHARS)),
-  extra: Type.Optional(Type.Object({}, { additionalProperties: true })),
+  extra: Type.Optional(
+    Type.Object(
+      {},
+      {
+        additionalProperties: true,
+        description:
+          'Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.',
+      },
+    ),
+  ),
 };
 
-export const Envelope = closed({
+/** What else stands beside the content is upstream's own, such as the members of Direct Send. */
+export const Envelope = Type.Object({
   ...COMMON,
   to: Type.Optional(Type.String({ maxLength: MAX_RECIPIENT_CHARS, examples: ['+12025550143'] })),
   type: Type.Optional(Type.String()),
 });
 
-export const GroupEnvelope = closed({
+export const GroupEnvelope = Type.Object({
   ...COMMON,
   to: Type.String({
     pattern: GROUP_ID,
@@ -56,7 +65,7 @@ const OF_RECEIPTS: readonly string[] = ['status', 'message_id', 'typing_indicato
 
 /** Whether a member could make a send another call of upstream, or choose its token. */
 export function isReserved(name: string): boolean {
-  return OF_RECEIPTS.includes(name) || isControlMember(name);
+  return OF_RECEIPTS.includes(name.toLowerCase()) || isControlMember(name);
 }
 
 const TYPE = /^[a-z][a-z0-9_]{0,99}$/;
@@ -82,7 +91,7 @@ export function shapeOf(type: string, content: unknown): { shape: TSchema; isKno
 
 function sendForm(words: string, content: TProperties) {
   const name = words.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
-  return Type.Object({ ...COMMON, ...content }, { additionalProperties: false, title: `Send${name}` });
+  return Type.Object({ ...COMMON, ...content }, { title: `Send${name}` });
 }
 
 const type = (name: string) =>

@@ -195,6 +195,13 @@ const requests = {
       },
     },
   },
+  'Direct Send': {
+    ...FROM,
+    type: 'text',
+    category: 'utility',
+    ttl_seconds: 600,
+    text: { body: 'Your parcel is at the door.' },
+  },
   'business-scoped id': {
     phoneNumberId: '800000000000111',
     recipient: 'US.13491208655302741918',
@@ -210,7 +217,7 @@ export const sendMessage = restOperation({
   scope: 'send',
   summary: 'Send a message',
   description:
-    'The body is the upstream platform’s own message object with `phoneNumberId` in front, and `to` or `recipient`; with both, upstream uses `to`. The response waits up to about 10 seconds for upstream. Upstream checks its own limits. A type or a member that the service does not know is passed on, with an entry in `warnings`; members outside the content go into `extra`.',
+    'The body is the upstream platform’s own message object with `phoneNumberId` in front, and `to` or `recipient`; with both, upstream uses `to`. The response waits up to about 10 seconds for upstream. Upstream checks its own limits. A type or a member that the service does not know is passed on, with an entry in `warnings`: also one beside the content, such as `category` of Direct Send.',
   tag: 'Messages',
   idempotent: true,
   errors: [

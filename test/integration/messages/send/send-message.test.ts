@@ -74,6 +74,28 @@ describe('a message', () => {
     expect(shown).toMatchObject({ recipient: 'US.1000143', contextId: 'wamid.before' });
   });
 
+  test('of Direct Send, or with any other member beside its content, goes out with it and with a warning', async () => {
+    const direct = { category: 'utility', ttl_seconds: 600, direct_send_config: { template_name: 'parcel' } };
+    const { status, body } = await stack.send({ ...textTo(), ...direct, surprise: [1] });
+    expect(status).toBe(200);
+    expect(body.warnings.map(({ param }: { param: string }) => param)).toEqual([
+      ...Object.keys(direct),
+      'surprise',
+    ]);
+    expect((await stack.sent())[0]?.body).toMatchObject({ ...direct, surprise: [1] });
+    const refused = await stack.send({ ...textTo(), category: 'utility', ttl_seconds: 10 });
+    expect([refused.status, refused.body.error.upstream?.code]).toEqual([424, 100]);
+  });
+
+  test.each(['access_token', 'method', 'batch', 'status'])(
+    'with %s beside its content is refused, and goes nowhere',
+    async (name) => {
+      const { status, body } = await stack.send({ ...textTo(), [name]: 'x' });
+      expect([status, body.error.param]).toEqual([400, name]);
+      expect(await stack.sent()).toEqual([]);
+    },
+  );
+
   test('stands in the conversation that the customer’s own messages are in', async () => {
     const message = {
       from: '12025550199',

@@ -80,9 +80,21 @@ describe('every kind of message', () => {
     expect(sendWarnings({ ...WHOM, ...SEND_EXAMPLES[kind] })).toEqual([]);
   });
 
-  test.each(Object.keys(SEND_EXAMPLES))('%s refuses an unknown member beside its content', (kind) => {
-    expect(param(changed(kind, 'surprise', 1))).toBe('surprise');
-  });
+  test.each(Object.keys(SEND_EXAMPLES))(
+    '%s passes unknown members beside its content on, with warnings',
+    (kind) => {
+      const request = {
+        ...changed(kind, 'surprise', { a: [1] }),
+        context: { message_id: 'wamid.x', more: 1 },
+      } as unknown as SendRequest;
+      expect(sendProblem(request)).toBeNull();
+      expect(sendWarnings(request).map(({ param }) => param)).toEqual(['surprise', 'context/more']);
+      expect(JSON.parse(upstreamPayload(request, '1'))).toMatchObject({
+        surprise: { a: [1] },
+        context: { message_id: 'wamid.x', more: 1 },
+      });
+    },
+  );
 });
 
 describe('what is wrong is named', () => {
@@ -93,10 +105,10 @@ describe('what is wrong is named', () => {
     ['text', 'text', undefined, 'text'],
     ['text', 'text', [], 'text'],
     ['text', 'text/preview_url', 'yes', 'text/preview_url'],
-    ['text', 'type', 'hologram', 'text'],
+    ['text', 'type', 'hologram', 'hologram'],
     ['text', 'type', 'interactive/list', 'type'],
     ['text', 'type', '__proto__', 'type'],
-    ['text', 'type', 'constructor', 'text'],
+    ['text', 'type', 'constructor', 'constructor'],
     ['text', 'type', 'to', 'type'],
     ['text', 'type', 'status', 'type'],
     ['text', 'type', 'message_id', 'type'],
@@ -120,7 +132,6 @@ describe('what is wrong is named', () => {
     ['text', 'context', { message_id: 'x'.repeat(513) }, 'context/message_id'],
     ['text', 'context', {}, 'context/message_id'],
     ['text', 'biz_opaque_callback_data', 'x'.repeat(513), 'biz_opaque_callback_data'],
-    ['text', 'image', { id: '1' }, 'image'],
     ['image', 'image/link', 7, 'image/link'],
     ['location', 'location/latitude', {}, 'location/latitude'],
     ['location', 'location/longitude', undefined, 'location/longitude'],
@@ -166,7 +177,7 @@ describe('what is wrong is named', () => {
       type: 'text',
       text: SEND_EXAMPLES.text?.text,
     });
-    expect(param({ ...untyped, text: undefined, image: { id: '1' } })).toBe('image');
+    expect(param({ ...untyped, text: undefined, image: { id: '1' } })).toBe('text');
   });
 
   test('anything that is no send at all', () => {
@@ -213,9 +224,20 @@ describe('warnings', () => {
     const members = Object.fromEntries(
       Array.from({ length: 5_000 }, (_, n) => [`${n}-${'x'.repeat(500)}`, n]),
     );
-    const warnings = sendWarnings({ ...WHOM, type: 'text', text: { body: 'x', ...members } });
-    expect(warnings).toHaveLength(20);
-    expect(Math.max(...warnings.map(({ param: { length } }) => length))).toBeLessThan(120);
+    const text = { ...WHOM, type: 'text', text: { body: 'x' } };
+    for (const request of [
+      { ...text, text: { ...text.text, ...members } },
+      { ...members, ...text },
+    ]) {
+      const warnings = sendWarnings(request);
+      expect(warnings).toHaveLength(20);
+      expect(Math.max(...warnings.map(({ param: { length } }) => length))).toBeLessThan(120);
+    }
+  });
+
+  test('of a member that looks like one of ours name that', () => {
+    const [warning] = sendWarnings({ ...TEXT, biz_opaque_callbackdata: 'x' } as unknown as SendRequest);
+    expect(warning?.message).toMatch(/ Did you mean biz_opaque_callback_data\?$/);
   });
 
   test('names of built-in members are unknown like others', () => {
@@ -244,6 +266,14 @@ describe('hostile values', () => {
       }
     }
   });
+});
+
+test('a member that makes a send another call, or names another token, is never passed on', () => {
+  const names = ['access_token', 'Method', 'batch', 'fields', 'status', 'Message_ID', 'typing_indicator'];
+  for (const name of names) {
+    expect(param({ ...TEXT, [name]: 'x' })).toBe(name);
+    expect(param({ ...TEXT, extra: { [name]: 'x' } })).toBe(`extra/${name}`);
+  }
 });
 
 test('a type cannot name a member that makes a send another call', () => {

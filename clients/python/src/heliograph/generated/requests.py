@@ -101,6 +101,7 @@ class SendAudio(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
+    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["audio"]
     audio: SendAudioAudio
 
@@ -126,6 +127,7 @@ class SendContacts(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
+    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["contacts"]
     contacts: list[SendContactsContactsItem]
 
@@ -196,6 +198,7 @@ class SendDocument(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
+    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["document"]
     document: SendDocumentDocument
 
@@ -222,6 +225,7 @@ class SendImage(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
+    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["image"]
     image: SendImageImage
 
@@ -247,6 +251,7 @@ class SendInteractiveAddressMessage(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
+    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveAddressMessageInteractive
 
@@ -323,6 +328,7 @@ class SendInteractiveButton(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
+    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveButtonInteractive
 
@@ -396,6 +402,7 @@ class SendInteractiveCallPermissionRequest(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
+    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveCallPermissionRequestInteractive
 
@@ -459,6 +466,7 @@ class SendInteractiveCarousel(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
+    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveCarouselInteractive
 
@@ -581,6 +589,7 @@ class SendInteractiveCatalogMessage(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
+    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveCatalogMessageInteractive
 
@@ -649,6 +658,7 @@ class SendInteractiveCtaUrl(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
+    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveCtaUrlInteractive
 
@@ -718,6 +728,7 @@ class SendInteractiveFlow(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
+    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveFlowInteractive
 
@@ -798,6 +809,7 @@ class SendInteractiveList(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
+    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveListInteractive
 
@@ -873,6 +885,7 @@ class SendInteractiveLocationRequestMessage(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
+    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveLocationRequestMessageInteractive
 
@@ -936,6 +949,7 @@ class SendInteractiveOrderDetails(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
+    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveOrderDetailsInteractive
 
@@ -1163,6 +1177,7 @@ class SendInteractiveOrderStatus(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
+    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveOrderStatusInteractive
 
@@ -1237,6 +1252,7 @@ class SendInteractiveProduct(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
+    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveProductInteractive
 
@@ -1301,6 +1317,7 @@ class SendInteractiveProductList(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
+    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveProductListInteractive
 
@@ -1374,6 +1391,7 @@ class SendInteractiveRequestContactInfo(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
+    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveRequestContactInfoInteractive
 
@@ -1437,6 +1455,7 @@ class SendInteractiveVoiceCall(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
+    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveVoiceCallInteractive
 
@@ -1507,6 +1526,7 @@ class SendLocation(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
+    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["location"]
     location: SendLocationLocation
 
@@ -1533,6 +1553,7 @@ class SendReaction(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
+    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["reaction"]
     reaction: SendReactionReaction
 
@@ -1557,6 +1578,7 @@ class SendSticker(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
+    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["sticker"]
     sticker: SendStickerSticker
 
@@ -1581,6 +1603,7 @@ class SendTemplate(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
+    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["template"]
     template: SendTemplateTemplate
 
@@ -1721,6 +1744,7 @@ class SendText(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
+    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
     type: NotRequired[Literal["text"]]
     text: SendTextText
 
@@ -1745,6 +1769,7 @@ class SendVideo(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
+    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["video"]
     video: SendVideoVideo
 
