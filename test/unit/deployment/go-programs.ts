@@ -1,13 +1,12 @@
-import { existsSync } from 'node:fs';
 import { ensureBinary } from '../../../dev/embedded/binaries.ts';
-import { programOnPath } from '../../acceptance/support/programs.ts';
+import { findGo } from '../../../dev/embedded/programs.ts';
 import { repositoryFile } from './compose-file.ts';
 
 /** What programs and schemas come from; undefined where there is none, which is said. */
-export const GO = programOnPath('go') ?? ['/usr/local/go/bin/go'].find(existsSync);
+export const GO = findGo(process.env);
 if (GO === undefined)
   process.stdout.write(
-    'NOT TESTED for want of go: the chart, the proxy and the workflows of CI; install it.\n',
+    'NOT TESTED for want of Go 1.21 or newer: the chart, the proxy and the workflows of CI; install it.\n',
   );
 
 const PACKAGES = {

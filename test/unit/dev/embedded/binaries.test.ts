@@ -58,9 +58,11 @@ function machine() {
     installGo: (failure?: string) =>
       program(
         join(root, 'first', 'go'),
-        failure === undefined
-          ? `echo "$@" >> "$FAKE_GO_LOG"; printf '#!/bin/sh\\necho built\\n' > "$GOBIN/minio"; chmod +x "$GOBIN/minio"`
-          : `echo '${failure}' >&2; exit 1`,
+        `[ "$1" != version ] || { echo go version go1.26.8; exit; }\n${
+          failure === undefined
+            ? `echo "$@" >> "$FAKE_GO_LOG"; printf '#!/bin/sh\\necho built\\n' > "$GOBIN/minio"; chmod +x "$GOBIN/minio"`
+            : `echo '${failure}' >&2; exit 1`
+        }`,
       ),
   };
 }
