@@ -13,6 +13,8 @@ const SIZES = [...Array<number>(47).fill(3 * MIB - 1), ...halves(MIB), ...halves
 
 /** Longer than the time after which a body must have come at the lowest rate. */
 const LASTS_MS = 6_000;
+/** On a busy machine they take longer than that. */
+const LEAST_ANSWERS = 10;
 const REFILL_EVERY_MS = 500;
 
 /** Of a request without a body at the same time. A webhook that waits for unfinished bodies takes 5 s more. */
@@ -48,13 +50,12 @@ test.each(WAYS)(
       answers.push({ ...answer, withoutBodyMs: withoutBody.ms });
     };
     const until = Date.now() + LASTS_MS;
-    for (let count = 0; Date.now() < until; count += 1) {
+    for (let count = 0; Date.now() < until || count < LEAST_ANSWERS; count += 1) {
       await post(randomBytes(count % 10 === 9 ? 3 * MIB : 800));
       await sleep(30);
     }
     stop.abort();
     await holding;
-    expect(answers.length).toBeGreaterThan(5);
     expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
     const waits = answers.map(({ ms, withoutBodyMs }) => ms - withoutBodyMs);
     expect(Math.max(...waits)).toBeLessThan(ANSWERED_WITHIN_MS);
