@@ -1,4 +1,5 @@
 import type { Logger } from './logger.ts';
+import { type LeaderLoopName, type LoopName, loopFacts } from './loops.ts';
 
 /** How a loop goes; times in milliseconds. */
 export type LoopStatus = {
@@ -10,8 +11,7 @@ export type LoopStatus = {
 };
 
 export type Loop = {
-  /** The same in logs, metrics, `/readyz` and docs/architecture.md. */
-  readonly name: string;
+  readonly name: LoopName;
   /** Runs the next turn now; a wake-up during a turn leads to one more. */
   wake(): void;
   status(): LoopStatus;
@@ -22,18 +22,23 @@ const FIRST_BACK_OFF_MS = 250;
 const LONGEST_BACK_OFF_MS = 5_000;
 
 type LoopOptions = {
-  name: string;
-  pollMs: number | (() => number);
+  /** Where it differs from the list. */
+  pollMs?: () => number;
   logger: Logger;
   turn: () => Promise<boolean>;
-};
+} & (
+  | { name: Exclude<LoopName, LeaderLoopName> }
+  /** Other workers make no turns. */
+  | { name: LeaderLoopName; isLeader: () => boolean }
+);
 
 /**
- * Runs `turn` until it says that there is nothing left, then waits for `wake` or `pollMs`.
+ * Runs `turn` until it says that there is nothing left, then waits for `wake` or as long as `LOOPS` says.
  * A failing turn (database or Temporal away) is retried after a growing wait; nothing spins.
  */
 export function startLoop(options: LoopOptions): Loop {
   const turns = makeTurns(options);
+  const pollMs = options.pollMs ?? (() => loopFacts(options.name).pollMs);
   let stopping = false;
   let woken = false;
   let pause: Pause | null = null;
@@ -44,8 +49,7 @@ export function startLoop(options: LoopOptions): Loop {
       const more = await turns.run();
       const backOffMs = turns.backOffMs();
       if (stopping || (backOffMs === 0 && (more || woken))) continue;
-      const pollMs = typeof options.pollMs === 'number' ? options.pollMs : options.pollMs();
-      pause = startPause(backOffMs > 0 ? backOffMs : pollMs);
+      pause = startPause(backOffMs > 0 ? backOffMs : pollMs());
       await pause.ended;
       pause = null;
     }
@@ -67,7 +71,8 @@ export function startLoop(options: LoopOptions): Loop {
   };
 }
 
-function makeTurns({ name, logger, turn }: LoopOptions) {
+function makeTurns(options: LoopOptions) {
+  const { name, logger, turn } = options;
   let backOffMs = 0;
   let beganAtMs: number | null = null;
   let endedAtMs = performance.now();
@@ -78,7 +83,7 @@ function makeTurns({ name, logger, turn }: LoopOptions) {
     run: async (): Promise<boolean> => {
       beganAtMs = performance.now();
       try {
-        const more = await turn();
+        const more = 'isLeader' in options && !options.isLeader() ? false : await turn();
         if (backOffMs > 0) logger.info({ loop: name }, 'loop recovered');
         backOffMs = 0;
         return more;

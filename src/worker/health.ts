@@ -2,6 +2,7 @@ import type { RequestListener } from 'node:http';
 import { PROCESS_LIMITS } from '../ops/health/limits.ts';
 import type { Logger } from '../platform/logger.ts';
 import { type Loop, type LoopStatus, startLoop } from '../platform/loop.ts';
+import { type LoopName, loopFacts } from '../platform/loops.ts';
 import {
   type MetricsServer,
   makeFiguresCache,
@@ -19,7 +20,7 @@ export type WorkerParts = {
   isStopping: boolean;
   /** Temporal has been reached once and everything runs. */
   hasStarted: boolean;
-  loops: ReadonlyMap<string, LoopStatus>;
+  loops: ReadonlyMap<LoopName, LoopStatus>;
   listenerDownMs: number;
   /** Whether the database has the schema of this version; null: it could not be asked. */
   hasSchema: boolean | null;
@@ -40,26 +41,12 @@ export type WorkerHealth = {
   needsRestart: boolean;
 };
 
-/** Loops that call Temporal: no restart helps them while it is away. */
-const NEEDS_TEMPORAL = new Set([
-  'session-workflow',
-  'run-upkeep',
-  'trouble-watch',
-  'workflow-starter',
-  'number-schedule',
-]);
-
 export function judgeHealth(parts: WorkerParts): WorkerHealth {
   const { isStopping, hasStarted, hasSchema, listenerDownMs, temporalAwayMs } = parts;
   const isAway = temporalAwayMs > 0;
   const lateMs = [...parts.loops].map(([name, { turnMs }]) => {
-    const isExcused = isAway && NEEDS_TEMPORAL.has(name);
-    return [
-      name,
-      isExcused
-        ? 0
-        : turnMs - (name === 'housekeeping' ? PROCESS_LIMITS.housekeepingTurnMs : PROCESS_LIMITS.turnMs),
-    ] as const;
+    const { needsTemporal = false, turnLimitMs = PROCESS_LIMITS.turnMs } = loopFacts(name);
+    return [name, isAway && needsTemporal ? 0 : turnMs - turnLimitMs] as const;
   });
   const stuck = lateMs.filter(([, ms]) => ms > 0);
   const deaf = isAway ? [] : [...parts.deafMs].filter(([, ms]) => ms > PROCESS_LIMITS.unpolledMs);
@@ -126,7 +113,7 @@ function said(isBad: boolean): 'ok' | 'failed' {
   return isBad ? 'failed' : 'ok';
 }
 
-const ASK_TEMPORAL = { everyMs: 5_000, withinMs: 5_000 };
+const ASK_TEMPORAL_WITHIN_MS = 5_000;
 
 export type HealthWatch = ReturnType<typeof watchHealth>;
 
@@ -143,7 +130,7 @@ export function watchHealth(parts: {
   const hasSchema = lookAtSchema(parts.database);
   const temporalAwayMs = () => (answers.awayFromMs === null ? 0 : performance.now() - answers.awayFromMs);
   const loops = () =>
-    new Map([
+    new Map<LoopName, LoopStatus>([
       ['delivery-loop', parts.delivery.status()],
       ...parts.loops.map((loop) => [loop.name, loop.status()] as const),
     ]);
@@ -183,11 +170,10 @@ function watchTemporal(
 ): Loop {
   return startLoop({
     name: 'temporal-watch',
-    pollMs: ASK_TEMPORAL.everyMs,
     logger,
     turn: async () => {
       try {
-        await upkeep.look(ASK_TEMPORAL.withinMs);
+        await upkeep.look(ASK_TEMPORAL_WITHIN_MS);
       } catch (error) {
         answers.awayFromMs ??= performance.now();
         if (isMissing(error)) await upkeep.ensure();

@@ -8,8 +8,6 @@ import {
   type WorkerPeers,
 } from '../platform/postgres/worker-processes.ts';
 
-const BEAT_MS = 1_000;
-
 /**
  * Reports once a second that this process lives, and passes on which other workers do. A loop with nothing else to do:
  * work that takes seconds would make this process seem dead, and the others would take over its share and its duties.
@@ -26,7 +24,6 @@ export function startHeartbeat(tools: {
   const { database, worker, runs } = tools;
   const loop = startLoop({
     name: 'heartbeat',
-    pollMs: BEAT_MS,
     logger: tools.logger,
     turn: async () => {
       tools.onPeers(await reportWorker(database, worker, runs?.share.lately(), tools.proxyTrouble?.()));

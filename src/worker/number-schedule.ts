@@ -9,13 +9,10 @@ export function numberScheduleId(taskQueue: string): string {
 
 type ScheduleTools = { client: Client; taskQueue: string };
 
-const HOUR_MS = 3_600_000;
-
 /** Makes sure, hourly, that Temporal has the schedule of the daily look at all phone numbers: it may lose its data. */
 export function startNumberSchedule(tools: ScheduleTools & { logger: Logger }): Loop {
   return startLoop({
     name: 'number-schedule',
-    pollMs: HOUR_MS,
     logger: tools.logger,
     turn: async () => {
       await ensureNumberSchedule(tools);

@@ -1,12 +1,10 @@
 import { findOldestBodies } from '../../engine/inbox/bodies.ts';
 import { SHARDS } from '../../engine/inbox/shards.ts';
 import type { Loop, LoopStatus } from '../../platform/loop.ts';
+import { LOOPS } from '../../platform/loops.ts';
 import { takeInShards } from './intake-batch.ts';
 import type { IntakeTools } from './intake-tools.ts';
 import { lookOf } from './shard-memory.ts';
-
-/** How long a lost notification can delay a body. */
-const POLL_MS = 250;
 
 /** A body that waited for so long is ingested, whichever worker its shard is for. */
 const OVERDUE_MS = 1_000;
@@ -71,7 +69,7 @@ class Intake implements IntakeLoop {
       this.#looking ??= this.#look().finally(() => {
         this.#looking = null;
       });
-    }, POLL_MS);
+    }, LOOPS.intake.pollMs);
   }
 
   wake(): void {

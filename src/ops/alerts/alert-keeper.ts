@@ -15,7 +15,6 @@ import { lookForConditions } from './conditions.ts';
 import { ACTIVITY_STEP, noteActivity } from './silence.ts';
 
 const EVERY_MS = 30_000;
-const POLL_MS = 10_000;
 /** A process that dies in a turn holds the next one up for so long. */
 const HOLD_MS = 5 * 60_000;
 const HOUR_MS = 3_600_000;
@@ -43,7 +42,6 @@ export function startAlertKeeper({
   const mailer = mailerOf(config, secretBox);
   return startLoop({
     name: 'alert-keeper',
-    pollMs: POLL_MS,
     logger: tools.logger,
     turn: async () => {
       await keepAlerts({ ...tools, mailer, isDevelopment: config.mode === 'development' }, new Date());

@@ -75,8 +75,6 @@ export function healthOf(id: QuestionId, answer: number): Health {
 export const PROCESS_LIMITS = {
   /** A turn of a loop is several statements at most, each of which ends after 35 s. */
   turnMs: 180_000,
-  /** The first turn of housekeeping after a while clears tables of millions of rows, in portions. */
-  housekeepingTurnMs: 2 * 3_600_000,
   listenerDownMs: 30_000,
   unpolledMs: 60_000,
   /** After so long in such a state, a new process would do better. */

@@ -17,14 +17,12 @@ export type WorkflowStarterTools = {
 };
 
 const BATCH = 50;
-const POLL_MS = 250;
 
 /** Starts the workflows that rooms asked for, again while their task stands; a run that cannot go on is replaced. */
 export function startWorkflowStarter(tools: WorkflowStarterTools): Loop {
   const kinds = new Map(tools.kinds.map((kind) => [kind.workflowType, kind]));
   return startLoop({
     name: 'workflow-starter',
-    pollMs: POLL_MS,
     logger: tools.logger,
     turn: async () => {
       const tasks = await takeDueTasks(tools.database, tools.kinds, BATCH);

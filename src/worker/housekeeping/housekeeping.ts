@@ -22,6 +22,7 @@ import { redactAuditOfAll } from '../../platform/audit/audit.ts';
 import { auditAnchor } from '../../platform/audit/audit-chain.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { type Loop, startLoop } from '../../platform/loop.ts';
+import { LOOPS } from '../../platform/loops.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { ensurePartitions, inBatches } from '../../platform/postgres/partitions.ts';
@@ -33,7 +34,6 @@ import {
 } from '../../platform/postgres/worker-processes.ts';
 import { applyRetention, type RetentionDays } from './expired-days.ts';
 
-const POLL_MS = 60_000;
 const EVERY_MS = 3_600_000;
 
 /** A step that fails, or was cut off, or whose process died in it, has its next turn then. */
@@ -55,7 +55,6 @@ export function startHousekeeping(tools: HousekeepingTools): Loop {
   let clockCheckedMs = Number.NEGATIVE_INFINITY;
   const loop = startLoop({
     name: 'housekeeping',
-    pollMs: POLL_MS,
     logger,
     turn: async () => {
       if (performance.now() - clockCheckedMs >= EVERY_MS) {
@@ -143,7 +142,7 @@ export function housekeepingSteps(tools: HousekeepingTools): HousekeepingStep[] 
   return [
     { name: 'partitions', run: () => makePartitions(database) },
     { name: 'deleted endpoints', run: (ending) => dropForGoneEndpoints(database, ending) },
-    { name: 'history', run: (ending) => ingestHistory(database, ending), everyMs: POLL_MS },
+    { name: 'history', run: (ending) => ingestHistory(database, ending), everyMs: LOOPS.housekeeping.pollMs },
     { name: 'retention', run: (ending) => applyRetention(tools, retentionDays, ending) },
     ...tenantRetentionSteps(tools).map((step) => ({ everyMs: AGAIN_MS, ...step })),
     bounded('deduplication keys', forgetOldDedupKeys),

@@ -4,8 +4,6 @@ import type { Database } from '../../platform/postgres/database.ts';
 import { execute, queryValue } from '../../platform/postgres/sql.ts';
 import { readSystemFigures, type SystemFigures } from './system-figures.ts';
 
-const POLL_MS = 1_000;
-
 const REST_MS = 30_000;
 
 /** The figures must not become what the database is busy with. */
@@ -27,10 +25,10 @@ export function startFiguresKeeper(tools: {
   let nextMs = Number.NEGATIVE_INFINITY;
   return startLoop({
     name: 'figures-keeper',
-    pollMs: POLL_MS,
     logger,
+    isLeader,
     turn: async () => {
-      if (!isLeader() || performance.now() < nextMs) return false;
+      if (performance.now() < nextMs) return false;
       const { figures, slow } = await readSystemFigures(database, STATEMENT_TIMEOUT_MS);
       await storeFigures(database, figures);
       nextMs = performance.now() + REST_MS;

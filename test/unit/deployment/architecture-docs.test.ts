@@ -1,14 +1,12 @@
 import { globSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { LOOPS, type LoopName, loopFacts } from '../../../src/platform/loops.ts';
 import { repositoryFile } from './compose-file.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const DOCUMENT = repositoryFile('docs/architecture.md');
 const SOURCES = globSync('{src,dev}/**/*.{ts,sql}', { cwd: ROOT }).map(repositoryFile);
-
-/** It keeps its own time, without `startLoop`. */
-const LOOP_OF_ITS_OWN = 'intake';
 
 function section(heading: string): string {
   return DOCUMENT.split(/^## /m).find((text) => text.startsWith(`${heading}\n`)) ?? '';
@@ -55,14 +53,21 @@ describe('docs/architecture.md', () => {
     ).toEqual(workflows.toSorted());
   });
 
-  test('has a line for every loop of the worker', () => {
-    const started = inSources(/startLoop\(\{\s*name: '([\w-]+)'/g);
-    expect(started.length).toBeGreaterThan(5);
-    expect(
-      rowsBelow('Loops')
-        .map(([name]) => name)
-        .toSorted(),
-    ).toEqual([...started, LOOP_OF_ITS_OWN].toSorted());
+  test('has the list of loops: how often each has a turn, where, and whether it needs Temporal', () => {
+    const rows = [...section('Loops').matchAll(/^\| `([\w-]+)` \| (.+?) \| (.+?) \| (.+?) \|/gm)];
+    const shown = (ms: number) =>
+      ms >= 3_600_000 ? `${ms / 3_600_000} h` : ms >= 1_000 ? `${ms / 1_000} s` : `${ms} ms`;
+    expect(rows.map((row) => row.slice(1, 5))).toEqual(
+      Object.keys(LOOPS).map((name) => {
+        const { pollMs, leaderOnly, needsTemporal } = loopFacts(name as LoopName);
+        return [name, shown(pollMs), leaderOnly ? 'the leader' : 'each worker', needsTemporal ? 'yes' : 'no'];
+      }),
+    );
+  });
+
+  test('has a line for no loop that nothing starts', () => {
+    const started = inSources(/(?:startLoop\(\{\s*|readonly )name(?::| =) '([a-z-]+)'/g);
+    expect(started).toEqual(Object.keys(LOOPS).toSorted());
   });
 
   test('names the notifications that are listened to', () => {

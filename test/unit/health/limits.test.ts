@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { healthOf, PROCESS_LIMITS, QUESTIONS, type Question } from '../../../src/ops/health/limits.ts';
+import { LOOPS } from '../../../src/platform/loops.ts';
 import { WORKER_LIVES_MS } from '../../../src/platform/postgres/worker-processes.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
@@ -63,11 +64,11 @@ test('docs/operators/monitoring.md has the table of limits', () => {
 
 test('docs/operators/monitoring.md has the limits of a worker process', () => {
   const text = read('docs/operators/monitoring.md');
-  const { turnMs, housekeepingTurnMs, listenerDownMs, unpolledMs, restartMs } = PROCESS_LIMITS;
+  const { turnMs, listenerDownMs, unpolledMs, restartMs } = PROCESS_LIMITS;
   const minutes = (ms: number) => ms / 60_000;
   expect(unpolledMs).toBe(60_000);
   for (const sentence of [
-    `has taken over ${minutes(turnMs)} minutes (housekeeping: ${minutes(housekeepingTurnMs) / 60} hours)`,
+    `has taken over ${minutes(turnMs)} minutes (housekeeping: ${minutes(LOOPS.housekeeping.turnLimitMs) / 60} hours)`,
     `listened for notifications for ${listenerDownMs / 1_000} s`,
     'no poller of this process for a minute',
     `in that state for ${minutes(restartMs)} minutes more`,

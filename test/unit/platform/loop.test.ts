@@ -3,14 +3,11 @@ import { describe, expect, test } from 'vitest';
 import { startLoop } from '../../../src/platform/loop.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 
-const HOUR_MS = 3_600_000;
-
 describe('a loop', () => {
   test('turns until nothing is left, then only when woken', async () => {
     let turns = 0;
     const loop = startLoop({
-      name: 't',
-      pollMs: HOUR_MS,
+      name: 'number-schedule',
       logger: silentLogger,
       turn: async () => {
         turns += 1;
@@ -28,8 +25,7 @@ describe('a loop', () => {
   test('a wake-up during a turn is not lost', async () => {
     let turns = 0;
     const loop = startLoop({
-      name: 't',
-      pollMs: HOUR_MS,
+      name: 'number-schedule',
       logger: silentLogger,
       turn: async () => {
         turns += 1;
@@ -47,8 +43,8 @@ describe('a loop', () => {
   test('does not spin while its turn fails, not even when woken all the time', async () => {
     let turns = 0;
     const loop = startLoop({
-      name: 't',
-      pollMs: 1,
+      name: 'prober',
+      pollMs: () => 1,
       logger: silentLogger,
       turn: async () => {
         turns += 1;
@@ -67,8 +63,8 @@ describe('a loop', () => {
   test('stop waits for the turn under way and starts no other', async () => {
     let finished = 0;
     const loop = startLoop({
-      name: 't',
-      pollMs: 1,
+      name: 'prober',
+      pollMs: () => 1,
       logger: silentLogger,
       turn: async () => {
         await sleep(30);
@@ -81,5 +77,27 @@ describe('a loop', () => {
     expect(finished).toBe(1);
     await sleep(60);
     expect(finished).toBe(1);
+  });
+
+  test('of the leader has no turns in another worker, and says so with no failure', async () => {
+    let isLeader = false;
+    let turns = 0;
+    const loop = startLoop({
+      name: 'order-release',
+      logger: silentLogger,
+      isLeader: () => isLeader,
+      turn: async () => {
+        turns += 1;
+        return false;
+      },
+    });
+    loop.wake();
+    await sleep(20);
+    expect([turns, loop.status().failingMs]).toEqual([0, 0]);
+    isLeader = true;
+    loop.wake();
+    await sleep(20);
+    expect(turns).toBe(1);
+    await loop.stop();
   });
 });

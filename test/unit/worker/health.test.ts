@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import type { LoopName } from '../../../src/platform/loops.ts';
 import { judgeHealth, type WorkerParts } from '../../../src/worker/health.ts';
 
 const MINUTE_MS = 60_000;
 const loop = (turnMs: number) => ({ turnMs, sinceTurnMs: turnMs, failingMs: 0 });
+const only = (name: LoopName, turnMs: number) => new Map([[name, loop(turnMs)]]);
 
 const WELL: WorkerParts = {
   isStopping: false,
@@ -38,7 +40,7 @@ describe('the health of a worker', () => {
       'trouble-watch',
       'workflow-starter',
       'number-schedule',
-    ];
+    ] as const;
     const loops = new Map(needing.map((name) => [name, loop(20 * MINUTE_MS)]));
     const deafMs = new Map([['media', 20 * MINUTE_MS]]);
     const away = judged({ temporalAwayMs: 20 * MINUTE_MS, loops, deafMs });
@@ -47,7 +49,7 @@ describe('the health of a worker', () => {
   });
 
   test.each([
-    ['a loop hangs', { loops: new Map([['intake', loop(4 * MINUTE_MS)]]) }, 'loops', /loop intake/],
+    ['a loop hangs', { loops: only('intake', 4 * MINUTE_MS) }, 'loops', /loop intake/],
     ['no connection listens', { listenerDownMs: MINUTE_MS }, 'listener', /listened for 60 s/],
     ['the schema is older', { hasSchema: false }, 'schema', /heliograph-server migrate/],
     ['a queue is not polled', { deafMs: new Map([['sends', 90_000]]) }, 'pollers', /queue sends for 90 s/],
@@ -63,10 +65,10 @@ describe('the health of a worker', () => {
 
   test('asks for a restart only where that helps: a loop that hangs, a queue that stays unpolled', () => {
     const hour = 60 * MINUTE_MS;
-    expect(judged({ loops: new Map([['intake', loop(9 * MINUTE_MS)]]) }).needsRestart).toBe(true);
+    expect(judged({ loops: only('intake', 9 * MINUTE_MS) }).needsRestart).toBe(true);
     expect(judged({ deafMs: new Map([['sends', 6 * MINUTE_MS]]) }).needsRestart).toBe(true);
     expect(judged({ listenerDownMs: hour, hasSchema: false }).needsRestart).toBe(false);
-    expect(judged({ loops: new Map([['housekeeping', loop(hour)]]) }).status).toBe('ready');
+    expect(judged({ loops: only('housekeeping', hour) }).status).toBe('ready');
   });
 
   test('waits for a database that does not answer before it judges its schema', () => {

@@ -22,7 +22,6 @@ export type UpkeepTools = {
 /** A run that shows a delivery gets so much time to make its attempt; then a loop makes it. */
 const RUN_GRACE_MS = 3_000;
 
-const POLL_MS = 250;
 const RETRIES = 1_000;
 const TESTS = 20;
 
@@ -32,7 +31,6 @@ export function startRetryRelease(tools: UpkeepTools): Loop {
   const sweep = makeSweep(RETRIES);
   return startLoop({
     name: 'retry-release',
-    pollMs: POLL_MS,
     logger,
     turn: async () => {
       const runGraceMs = tools.isTemporalUp() ? RUN_GRACE_MS : 0;
@@ -45,7 +43,6 @@ export function startRetryRelease(tools: UpkeepTools): Loop {
   });
 }
 
-const SWEEP_MS = 5_000;
 const RELEASES = 5_000;
 const STEPS_ASIDE = 50;
 
@@ -54,7 +51,6 @@ export function startSweeper({ database, logger, loop, blockLimitHours }: Upkeep
   const sweep = makeSweep(RELEASES);
   return startLoop({
     name: 'delivery-sweeper',
-    pollMs: SWEEP_MS,
     logger,
     turn: async () => {
       const released = await sweep((range) => releaseExpired(database, range));
@@ -68,10 +64,9 @@ export function startSweeper({ database, logger, loop, blockLimitHours }: Upkeep
 
 /** Starts the probes of endpoints whose breaker is open when they are due. */
 export function startProber({ logger, loop }: { logger: Logger; loop: Pick<DeliveryLoop, 'probe'> }): Loop {
-  return startLoop({ name: 'prober', pollMs: SECOND_MS, logger, turn: () => loop.probe() });
+  return startLoop({ name: 'prober', logger, turn: () => loop.probe() });
 }
 
-const SECOND_MS = 1_000;
 const ENDPOINTS_AT_ONCE = 100;
 
 /** A retry that comes so soon by itself is left to its schedule. */
@@ -81,10 +76,9 @@ const SOON_SECONDS = 30;
 export function startBacklogReturn({ database, logger, loop, isLeader }: UpkeepTools): Loop {
   return startLoop({
     name: 'backlog-return',
-    pollMs: SECOND_MS,
     logger,
+    isLeader,
     turn: async () => {
-      if (!isLeader()) return false;
       const recovered = await findRecovered(database, ENDPOINTS_AT_ONCE);
       for (const endpointId of recovered) {
         const mayGoOn = (trx: Transaction) => isRecovered(trx, endpointId);

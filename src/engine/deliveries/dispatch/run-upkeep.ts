@@ -22,21 +22,22 @@ type RunUpkeepTools = {
 const PAGE = 200;
 
 /** Most runs of calm traffic start when their delivery has ended, and end within a task: younger ones are left alone. */
-const PACE = { pollMs: 30_000, leastAgeMs: 60_000 };
+const PACE: { pollMs?: number; leastAgeMs: number } = { leastAgeMs: 60_000 };
 
 /**
  * Ends the runs whose deliveries have ended without them: dropped, erased, or delivered while Temporal was away. One that
  * is still open at the next look cannot go on and is terminated. Needed for the display only, so it is done by one worker,
  * and rarely.
  */
-export function startRunUpkeep(tools: RunUpkeepTools, pace: typeof PACE = PACE): Loop {
+export function startRunUpkeep(tools: RunUpkeepTools, { pollMs, leastAgeMs } = PACE): Loop {
   let asked: ReadonlySet<string> = new Set();
   return startLoop({
     name: 'run-upkeep',
-    pollMs: pace.pollMs,
+    ...(pollMs !== undefined && { pollMs: () => pollMs }),
     logger: tools.logger,
+    isLeader: tools.isLeader,
     turn: async () => {
-      asked = tools.isLeader() ? await endRuns(tools, { asked, ...pace }) : new Set();
+      asked = await endRuns(tools, { asked, leastAgeMs });
       return false;
     },
   });

@@ -65,9 +65,6 @@ function detailsOf(label: DeliveryLabel, eventIdHash: string | null, publicUrl: 
 /** The task queue of the one worker process whose loop is shown. */
 export type DeliverSessionInput = { taskQueue: string };
 
-/** Longer than Temporal takes to give the activity to this process. */
-const LOOK_MS = 5_000;
-
 /** Keeps `delivery-session/<worker>` open, the workflow that shows the delivery loop of this process. */
 export function startSessionWorkflow(tools: {
   client: Client;
@@ -80,7 +77,6 @@ export function startSessionWorkflow(tools: {
   const { client, worker, queues } = tools;
   return startLoop({
     name: 'session-workflow',
-    pollMs: LOOK_MS,
     logger: tools.logger,
     turn: async () => {
       if (tools.loop.isShown()) return false;

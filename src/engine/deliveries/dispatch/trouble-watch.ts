@@ -25,7 +25,6 @@ type WatchTools = {
 
 const TYPE = 'endpointTrouble';
 const RUNNING = `WorkflowType = "${TYPE}" AND ExecutionStatus = "Running"`;
-const POLL_MS = 1_000;
 
 /** However many endpoints are in trouble: the others wait for their turn. */
 const SIGNALS_PER_TURN = 10;
@@ -98,7 +97,7 @@ export class TroubleWatch {
       if (this.#isLeader && performance.now() >= this.#walkAtMs) await this.#walk(tools);
       return false;
     };
-    return startLoop({ name: 'trouble-watch', pollMs: POLL_MS, logger: tools.logger, turn });
+    return startLoop({ name: 'trouble-watch', logger: tools.logger, turn });
   }
 
   #note(id: string, note: Note): void {

@@ -2,6 +2,7 @@ import { setImmediate as othersTurn, setTimeout as sleep } from 'node:timers/pro
 import type { SecretBox } from '../../../platform/crypto/secret-box.ts';
 import type { Logger } from '../../../platform/logger.ts';
 import { type Loop, type LoopStatus, startLoop } from '../../../platform/loop.ts';
+import { LOOPS } from '../../../platform/loops.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { type HttpSender, isProxyFailure } from '../../../platform/sender/http-sender.ts';
 import {
@@ -33,7 +34,6 @@ import { type Recorded, ResultRecorder } from './result-recorder.ts';
 
 /** Beside the wake-ups: rate limits and leases end by themselves. */
 const BUSY_POLL_MS = 50;
-const IDLE_POLL_MS = 250;
 
 const PROBES_AT_ONCE = 20;
 
@@ -102,7 +102,8 @@ export class DeliveryLoop {
   start(): void {
     this.#loop ??= startLoop({
       name: 'delivery-loop',
-      pollMs: () => (this.inFlight() > 0 || this.#due.isHolding() ? BUSY_POLL_MS : IDLE_POLL_MS),
+      pollMs: () =>
+        this.inFlight() > 0 || this.#due.isHolding() ? BUSY_POLL_MS : LOOPS['delivery-loop'].pollMs,
       logger: this.#tools.logger,
       turn: () => this.#turn(),
     });

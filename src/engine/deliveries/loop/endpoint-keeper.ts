@@ -34,8 +34,6 @@ type EndpointKeeperTools = Pick<UpkeepTools, 'database' | 'logger' | 'isLeader'>
   troubleWatch: { attemptedSoFar(): () => void };
 };
 
-const TURN_MS = 1_000;
-
 /** Beyond the time since the last look: a change is visible later than it is dated. */
 const SPARE_SECONDS = 30;
 
@@ -53,7 +51,6 @@ export function startEndpointKeeper(tools: EndpointKeeperTools): Loop {
   const storeHealth = makeHealthStore(tools);
   return startLoop({
     name: 'endpoint-keeper',
-    pollMs: TURN_MS,
     logger: tools.logger,
     turn: async () => {
       await applyChanges();

@@ -4,8 +4,6 @@ import { parkHeads, unparkHeads } from '../../queue/park.ts';
 import type { UpkeepTools } from '../dispatch/queue-upkeep.ts';
 import type { DeliveryLoop } from './delivery-loop.ts';
 
-const POLL_MS = 1_000;
-
 /** Between two looks for what is to be parked. */
 const LOOK_REST_MS = 10_000;
 
@@ -31,7 +29,6 @@ export function startHeadParking(tools: ParkingTools): Loop {
   const parkNext = makeParkingLook(tools);
   return startLoop({
     name: 'head-parking',
-    pollMs: POLL_MS,
     logger,
     turn: async () => {
       const returned = await unparkHeads(database, UNPARKED_AT_ONCE);

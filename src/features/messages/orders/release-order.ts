@@ -117,9 +117,9 @@ export function startOrderRelease(
   const release = { database, secretBox, graph, publicUrl: config.api.publicUrl };
   const loop = startLoop({
     name: 'order-release',
-    pollMs: 1_000,
     logger,
-    turn: async () => isLeader() && (await releaseOverdueOrders(release)),
+    isLeader,
+    turn: () => releaseOverdueOrders(release),
   });
   return { ...loop, stop: () => loop.stop().then(() => graph.close()) };
 }
