@@ -43,8 +43,8 @@ export type Installation = {
   definition(name: string): PartDefinition;
   /** Names of the workers that run now. */
   workers(): string[];
-  /** Lets so many workers run, with these settings besides the common ones; those that run otherwise start anew. */
-  setWorkers(count: number, settings?: Record<string, string>): Promise<void>;
+  /** Lets so many workers run. */
+  setWorkers(count: number): Promise<void>;
   /** The machine dies: the others hear nothing more of it, not even that it refuses. */
   crash(name: string): Promise<void>;
   /** Starts what a definition says, in place of what runs there. */
@@ -139,9 +139,7 @@ async function assemble(base: Base): Promise<Omit<Installation, 'stop'>> {
   };
   await start(publicProxy(proxyOptions));
   log('three APIs and their proxy are ready');
-  const workers = keepWorkers((name, more) =>
-    heliographPart(machine(name), 'worker', { ...common, ...more }, logDir),
-  );
+  const workers = keepWorkers((name) => heliographPart(machine(name), 'worker', common, logDir));
   return {
     network,
     programs,
@@ -155,7 +153,7 @@ async function assemble(base: Base): Promise<Omit<Installation, 'stop'>> {
       [pair.primary(), pair.standby()].find((server) => server?.machine.name === name)?.definition ??
       found(definitions, name),
     workers: workers.names,
-    setWorkers: (count, more = {}) => workers.set({ supervisor, start }, count, more),
+    setWorkers: (count) => workers.set({ supervisor, start }, count),
     crash: async (name) => {
       machine(name).unplug();
       machine(name).killAll();
@@ -285,23 +283,17 @@ function heliographPart(
   };
 }
 
-function keepWorkers(define: (name: string, settings: Record<string, string>) => PartDefinition) {
-  let running: { names: string[]; settings: string } = { names: [], settings: '' };
+function keepWorkers(define: (name: string) => PartDefinition) {
+  let running: string[] = [];
   return {
-    names: () => running.names,
-    set: async (
-      { supervisor, start }: { supervisor: DrillSupervisor; start: Start },
-      count: number,
-      settings: Record<string, string>,
-    ) => {
-      const names = Array.from({ length: count }, (_, n) => `worker-${n + 1}`);
-      const isSame = running.settings === JSON.stringify(settings);
-      const ended = running.names.filter((name) => !isSame || !names.includes(name));
+    names: () => running,
+    set: async ({ supervisor, start }: { supervisor: DrillSupervisor; start: Start }, count: number) => {
+      const before = running;
+      running = Array.from({ length: count }, (_, n) => `worker-${n + 1}`);
+      const ended = before.filter((name) => !running.includes(name));
       await Promise.all(ended.map((name) => supervisor.remove(name, 'stop')));
-      const kept = running.names.filter((name) => !ended.includes(name));
-      running = { names, settings: JSON.stringify(settings) };
-      const begun = names.filter((name) => !kept.includes(name));
-      await Promise.all(begun.map((name) => start(define(name, settings))));
+      const begun = running.filter((name) => !before.includes(name));
+      await Promise.all(begun.map((name) => start(define(name))));
     },
   };
 }

@@ -1,4 +1,5 @@
 import { Client, Connection } from '@temporalio/client';
+import { RUN_ROOM } from '../../src/engine/deliveries/judge-outcome.ts';
 import { apiKeyHints, hashApiKey, newApiKey } from '../../src/features/keys/api-key.ts';
 import { insertApiKey } from '../../src/features/keys/api-key-store.ts';
 import type { Installation } from './installation.ts';
@@ -12,13 +13,10 @@ const WORKERS = 8;
 /** Start-up allowance and retry budget: starts per second and core, for the installation. */
 const STARTS_PER_SECOND = 10;
 const SAVED_STARTS = 20;
-const RETRY_WORKFLOWS_MAX = 60;
 
 /** What is limited for the installation, asked of eight workers and three APIs. */
 export async function limits(bench: Bench): Promise<Row[]> {
-  await bench.installation.setWorkers(WORKERS, {
-    HELIOGRAPH_RETRY_WORKFLOWS_MAX: String(RETRY_WORKFLOWS_MAX),
-  });
+  await bench.installation.setWorkers(WORKERS);
   const rows = [
     await allowance(bench),
     ...(await retryBudget(bench)),
@@ -54,7 +52,7 @@ async function retryBudget({ installation, load, quick }: Bench): Promise<Row[]>
   const most = Math.min(STARTS_PER_SECOND * (seconds + 3) + SAVED_STARTS, count);
   return [
     row(`workflows for ${count} failed attempts in ${seconds} s`, started, most),
-    row('of them open at a time', mostOpen, RETRY_WORKFLOWS_MAX),
+    row('of them open at a time', mostOpen, RUN_ROOM.overall),
   ];
 }
 

@@ -122,7 +122,7 @@ type ChangedWebhookEndpoint struct {
 	CreatedAt           time.Time                                `json:"createdAt"`
 	CustomHeaderNames   []string                                 `json:"customHeaderNames"`
 
-	// DeliveryWorkflows Which deliveries have a workflow run that an operator sees: `auto` (first attempts in calm traffic, and failures), `always` (every delivery; its requests are made inside its run, which costs milliseconds and limits how many go out per second) or `failures`. Null: the installation’s value. One of auto, always, failures.
+	// DeliveryWorkflows Which deliveries have a workflow run that an operator sees: `auto` (first attempts in calm traffic, and failures) or `always` (every delivery; its requests are made inside its run, which costs milliseconds and limits how many go out per second). Null: the installation’s value. One of auto, always.
 	DeliveryWorkflows  *string    `json:"deliveryWorkflows"`
 	Description        string     `json:"description"`
 	DroppedHeaderNames []string   `json:"droppedHeaderNames"`
@@ -138,9 +138,6 @@ type ChangedWebhookEndpoint struct {
 
 	// MaxInFlight Maximum requests in progress at once, divided among the worker processes of the installation.
 	MaxInFlight *int `json:"maxInFlight"`
-
-	// MaxRetryWorkflows How many of its failing deliveries have a workflow run at once, as far as other tenants leave room. Deliveries without a run are retried at the same times. Null: the installation’s value.
-	MaxRetryWorkflows *int `json:"maxRetryWorkflows"`
 
 	// Mode One of open, probing, paused, disabled.
 	Mode          string     `json:"mode"`
@@ -288,7 +285,7 @@ type CreatedWebhookEndpoint struct {
 	CreatedAt           time.Time                                `json:"createdAt"`
 	CustomHeaderNames   []string                                 `json:"customHeaderNames"`
 
-	// DeliveryWorkflows Which deliveries have a workflow run that an operator sees: `auto` (first attempts in calm traffic, and failures), `always` (every delivery; its requests are made inside its run, which costs milliseconds and limits how many go out per second) or `failures`. Null: the installation’s value. One of auto, always, failures.
+	// DeliveryWorkflows Which deliveries have a workflow run that an operator sees: `auto` (first attempts in calm traffic, and failures) or `always` (every delivery; its requests are made inside its run, which costs milliseconds and limits how many go out per second). Null: the installation’s value. One of auto, always.
 	DeliveryWorkflows *string    `json:"deliveryWorkflows"`
 	Description       string     `json:"description"`
 	EventTypes        []string   `json:"eventTypes"`
@@ -303,9 +300,6 @@ type CreatedWebhookEndpoint struct {
 
 	// MaxInFlight Maximum requests in progress at once, divided among the worker processes of the installation.
 	MaxInFlight *int `json:"maxInFlight"`
-
-	// MaxRetryWorkflows How many of its failing deliveries have a workflow run at once, as far as other tenants leave room. Deliveries without a run are retried at the same times. Null: the installation’s value.
-	MaxRetryWorkflows *int `json:"maxRetryWorkflows"`
 
 	// Mode One of open, probing, paused, disabled.
 	Mode          string     `json:"mode"`
@@ -445,7 +439,7 @@ type EnableWebhookEndpointResult struct {
 	CreatedAt           time.Time                                     `json:"createdAt"`
 	CustomHeaderNames   []string                                      `json:"customHeaderNames"`
 
-	// DeliveryWorkflows Which deliveries have a workflow run that an operator sees: `auto` (first attempts in calm traffic, and failures), `always` (every delivery; its requests are made inside its run, which costs milliseconds and limits how many go out per second) or `failures`. Null: the installation’s value. One of auto, always, failures.
+	// DeliveryWorkflows Which deliveries have a workflow run that an operator sees: `auto` (first attempts in calm traffic, and failures) or `always` (every delivery; its requests are made inside its run, which costs milliseconds and limits how many go out per second). Null: the installation’s value. One of auto, always.
 	DeliveryWorkflows *string    `json:"deliveryWorkflows"`
 	Description       string     `json:"description"`
 	Dropped           int        `json:"dropped"`
@@ -461,9 +455,6 @@ type EnableWebhookEndpointResult struct {
 
 	// MaxInFlight Maximum requests in progress at once, divided among the worker processes of the installation.
 	MaxInFlight *int `json:"maxInFlight"`
-
-	// MaxRetryWorkflows How many of its failing deliveries have a workflow run at once, as far as other tenants leave room. Deliveries without a run are retried at the same times. Null: the installation’s value.
-	MaxRetryWorkflows *int `json:"maxRetryWorkflows"`
 
 	// Mode One of open, probing, paused, disabled.
 	Mode          string     `json:"mode"`
@@ -1021,7 +1012,7 @@ type NewWebhookEndpoint struct {
 	BlockLimitSeconds   *int              `json:"blockLimitSeconds,omitempty"`
 	CustomHeaders       map[string]string `json:"customHeaders,omitempty"`
 
-	// DeliveryWorkflows Which deliveries have a workflow run that an operator sees: `auto` (first attempts in calm traffic, and failures), `always` (every delivery; its requests are made inside its run, which costs milliseconds and limits how many go out per second) or `failures`. Null: the installation’s value. One of auto, always, failures.
+	// DeliveryWorkflows Which deliveries have a workflow run that an operator sees: `auto` (first attempts in calm traffic, and failures) or `always` (every delivery; its requests are made inside its run, which costs milliseconds and limits how many go out per second). Null: the installation’s value. One of auto, always.
 	DeliveryWorkflows string   `json:"deliveryWorkflows,omitempty"`
 	Description       string   `json:"description,omitempty"`
 	EventTypes        []string `json:"eventTypes,omitempty"`
@@ -1034,9 +1025,6 @@ type NewWebhookEndpoint struct {
 
 	// MaxInFlight Maximum requests in progress at once, divided among the worker processes of the installation.
 	MaxInFlight *int `json:"maxInFlight,omitempty"`
-
-	// MaxRetryWorkflows How many of its failing deliveries have a workflow run at once, as far as other tenants leave room. Deliveries without a run are retried at the same times. Null: the installation’s value.
-	MaxRetryWorkflows *int `json:"maxRetryWorkflows,omitempty"`
 
 	// OrderScope One of event, conversation, endpoint.
 	OrderScope           string   `json:"orderScope,omitempty"`
@@ -3862,7 +3850,7 @@ type WebhookEndpoint struct {
 	CreatedAt           time.Time                         `json:"createdAt"`
 	CustomHeaderNames   []string                          `json:"customHeaderNames"`
 
-	// DeliveryWorkflows Which deliveries have a workflow run that an operator sees: `auto` (first attempts in calm traffic, and failures), `always` (every delivery; its requests are made inside its run, which costs milliseconds and limits how many go out per second) or `failures`. Null: the installation’s value. One of auto, always, failures.
+	// DeliveryWorkflows Which deliveries have a workflow run that an operator sees: `auto` (first attempts in calm traffic, and failures) or `always` (every delivery; its requests are made inside its run, which costs milliseconds and limits how many go out per second). Null: the installation’s value. One of auto, always.
 	DeliveryWorkflows *string    `json:"deliveryWorkflows"`
 	Description       string     `json:"description"`
 	EventTypes        []string   `json:"eventTypes"`
@@ -3877,9 +3865,6 @@ type WebhookEndpoint struct {
 
 	// MaxInFlight Maximum requests in progress at once, divided among the worker processes of the installation.
 	MaxInFlight *int `json:"maxInFlight"`
-
-	// MaxRetryWorkflows How many of its failing deliveries have a workflow run at once, as far as other tenants leave room. Deliveries without a run are retried at the same times. Null: the installation’s value.
-	MaxRetryWorkflows *int `json:"maxRetryWorkflows"`
 
 	// Mode One of open, probing, paused, disabled.
 	Mode          string     `json:"mode"`
@@ -3918,7 +3903,7 @@ type WebhookEndpointChange struct {
 	BlockLimitSeconds   Nullable[int]      `json:"blockLimitSeconds,omitempty"`
 	CustomHeaders       map[string]*string `json:"customHeaders,omitempty"`
 
-	// DeliveryWorkflows Which deliveries have a workflow run that an operator sees: `auto` (first attempts in calm traffic, and failures), `always` (every delivery; its requests are made inside its run, which costs milliseconds and limits how many go out per second) or `failures`. Null: the installation’s value. One of auto, always, failures.
+	// DeliveryWorkflows Which deliveries have a workflow run that an operator sees: `auto` (first attempts in calm traffic, and failures) or `always` (every delivery; its requests are made inside its run, which costs milliseconds and limits how many go out per second). Null: the installation’s value. One of auto, always.
 	DeliveryWorkflows Nullable[string]   `json:"deliveryWorkflows,omitempty"`
 	Description       Nullable[string]   `json:"description,omitempty"`
 	EventTypes        Nullable[[]string] `json:"eventTypes,omitempty"`
@@ -3931,9 +3916,6 @@ type WebhookEndpointChange struct {
 
 	// MaxInFlight Maximum requests in progress at once, divided among the worker processes of the installation.
 	MaxInFlight Nullable[int] `json:"maxInFlight,omitempty"`
-
-	// MaxRetryWorkflows How many of its failing deliveries have a workflow run at once, as far as other tenants leave room. Deliveries without a run are retried at the same times. Null: the installation’s value.
-	MaxRetryWorkflows Nullable[int] `json:"maxRetryWorkflows,omitempty"`
 
 	// OrderScope One of event, conversation, endpoint.
 	OrderScope           Nullable[string]   `json:"orderScope,omitempty"`

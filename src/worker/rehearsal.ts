@@ -82,7 +82,7 @@ async function rehearseOnce({ database, secretBox, sender, url }: Stage): Promis
     await insertRehearsalAccounts(trx, { ...accounts, url, secretSealed });
     const [settings] = await loadEndpointSettings(trx, [accounts.endpointId]);
     if (settings === undefined) return;
-    const defaults = { timeoutMs: TIMEOUT_MS, retryScheduleMs: [TIMEOUT_MS], workflows: 'failures' as const };
+    const defaults = { timeoutMs: TIMEOUT_MS, retryScheduleMs: [TIMEOUT_MS], workflows: 'auto' as const };
     const endpoint = openEndpoint(settings, { secretBox, defaults });
     await prepareLooks(trx);
     const memory = makeIntakeMemory();

@@ -5,6 +5,7 @@ import type { NativeConnection } from '@temporalio/worker';
 import type { AttemptObserver } from '../engine/deliveries/attempt/settle-attempts.ts';
 import {
   openDelivery,
+  type RunBounds,
   startDeliveryUpkeep,
   startTemporalDeliveryLoops,
 } from '../engine/deliveries/worker.ts';
@@ -60,6 +61,8 @@ export type WorkerOptions = {
   sdkMetrics?: (() => Promise<string>) | undefined;
   /** Given the health of this worker, for an API in the same process. */
   onHealth?: ((health: () => Promise<WorkerHealth>) => void) | undefined;
+  /** For tests. */
+  runBounds?: RunBounds | undefined;
 };
 
 const CONNECT_RETRY_MS = 1_000;
@@ -79,9 +82,9 @@ const LOOPS_SHARE = 1 / 10;
 export async function startWorker(
   config: Config,
   logger: Logger,
-  { onDirectIntake, sdkMetrics, onHealth }: WorkerOptions = {},
+  { onDirectIntake, sdkMetrics, onHealth, runBounds }: WorkerOptions = {},
 ): Promise<RunningWorker> {
-  const { objectStore, ...tools } = openParts(config, logger);
+  const { objectStore, ...tools } = openParts(config, logger, runBounds);
   const { database, upkeepDatabase, delivery, metrics } = tools;
   const { secretBox } = delivery;
   const loops: Loop[] = [];
@@ -148,7 +151,7 @@ export async function startWorker(
 
 type Tools = Omit<ReturnType<typeof openParts>, 'objectStore'>;
 
-function openParts(config: Config, logger: Logger) {
+function openParts(config: Config, logger: Logger, runBounds: RunBounds | undefined) {
   const metrics = makeWorkerMetrics();
   const { database, upkeepDatabase } = openDatabases(config);
   const worker = `${hostname()}:${process.pid}`;
@@ -157,7 +160,7 @@ function openParts(config: Config, logger: Logger) {
     metrics.attempt(attempt, outcome);
     noteAttempt(attempt, outcome);
   };
-  const delivery = openDelivery(config, { database, logger, worker, onAttempt });
+  const delivery = openDelivery(config, { database, logger, worker, onAttempt, runBounds });
   return { database, upkeepDatabase, delivery, logger, metrics, objectStore };
 }
 

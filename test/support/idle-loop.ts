@@ -17,7 +17,7 @@ export function idleLoop(parts: Parts): { loop: DeliveryLoop; tools: LoopTools }
     logger: silentLogger,
     limiter: new EndpointLimiter(),
     secretBox: testSecretBox,
-    defaults: { retryScheduleMs: [60_000], timeoutMs: 5_000, workflows: 'failures' as const },
+    defaults: { retryScheduleMs: [60_000], timeoutMs: 5_000, workflows: 'auto' as const },
     health: makeEndpointHealth(),
     runLimits: { perEndpoint: 20, overall: 200, mayStart: () => true, takeStart: () => true },
     gate: { isOpen: () => true, check: async () => true },

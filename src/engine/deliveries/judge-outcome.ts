@@ -4,10 +4,13 @@ import type { DeliveryEnd } from '../queue/delivery-log.ts';
 import { TROUBLE_STATUS } from '../queue/retry.ts';
 import type { RunOfDelivery, RunRoom } from '../queue/settle.ts';
 
-/** Runs that show failing deliveries: how many all together may have open, and one endpoint that says nothing else. */
-export type RunLimits = {
-  perEndpoint: number;
-  overall: number;
+/** How many runs that show failing deliveries one endpoint may have open, and all together. */
+export type RunRoomSize = { perEndpoint: number; overall: number };
+
+/** One dead endpoint stays readable in the Temporal UI, and PostgreSQL retries what has no run at the same times. */
+export const RUN_ROOM: RunRoomSize = { perEndpoint: 20, overall: 200 };
+
+export type RunLimits = RunRoomSize & {
   mayStart: () => boolean;
   /** Whether one more run may be started now; uses up a start. `isFirst`: its tenant has none open. */
   takeStart: (isFirst: boolean) => boolean;
@@ -93,9 +96,9 @@ function ownRun({ hasRun }: AttemptMade): RunOfDelivery | null {
  */
 function takeRun(made: AttemptMade, room: RunRoom, limits: Limits): RunOfDelivery | null {
   const free = limits.overall - room.openRunsOverall;
-  if (made.hasRun || room.openRuns >= room.mostRuns || room.openRunsOfTenant >= free) return ownRun(made);
+  if (made.hasRun || room.freeRuns <= 0 || room.openRunsOfTenant >= free) return ownRun(made);
   if (!limits.takeStart(room.openRunsOfTenant === 0)) return null;
-  room.openRuns += 1;
+  room.freeRuns -= 1;
   room.openRunsOfTenant += 1;
   room.openRunsOverall += 1;
   return 'room';

@@ -21,18 +21,23 @@ import { makeRunClient, type RunClientTools } from './dispatch/run-client.ts';
 import { startRunUpkeep } from './dispatch/run-upkeep.ts';
 import { startSessionWorkflow } from './dispatch/start-workflows.ts';
 import { TroubleWatch } from './dispatch/trouble-watch.ts';
+import { RUN_ROOM, type RunRoomSize } from './judge-outcome.ts';
 import { EndpointLimiter } from './loop/attempt-limits.ts';
 import { DeliveryLoop } from './loop/delivery-loop.ts';
 import { DeliveryRuns } from './loop/delivery-runs.ts';
 import { startEndpointKeeper } from './loop/endpoint-keeper.ts';
 import { startHeadParking } from './loop/head-parking.ts';
-import { makeCalmWatch, makeFailureAllowance } from './loop/run-allowance.ts';
+import { type CalmWatch, makeCalmWatch, makeFailureAllowance } from './loop/run-allowance.ts';
+
+/** Which deliveries may have a run, where a test needs another bound than the product's. */
+export type RunBounds = { room?: RunRoomSize; calm?: CalmWatch };
 
 type DeliveryTools = {
   database: Database;
   logger: Logger;
   worker: string;
   onAttempt: AttemptObserver;
+  runBounds?: RunBounds | undefined;
 };
 
 /** Everything that attempts deliveries in this process, for its loops and for the activities of workflows. */
@@ -43,7 +48,7 @@ export function openDelivery(config: Config, tools: DeliveryTools) {
   const sender = openSender(config, logger, route);
   const secretBox = makeSecretBox(parseEncryptionKeys(config.encryptionKeys));
   const health = makeEndpointHealth();
-  const { limiter, calm, runLimits, shareWith } = openLimits(config, () => runs.mayStart());
+  const { limiter, calm, runLimits, shareWith } = openLimits(() => runs.mayStart(), tools.runBounds);
   const stopping = new AbortController();
   const gate = whileProxyWorks(
     openGate(database, logger, () => loop.wake()),
@@ -140,14 +145,13 @@ export function startTemporalDeliveryLoops(
 }
 
 /** The bounds of attempts and of starts of runs; `shareWith` notes how many processes share it, and the rank of this one. */
-function openLimits(config: Config, mayStart: () => boolean) {
+function openLimits(mayStart: () => boolean, bounds: RunBounds = {}) {
   const limiter = new EndpointLimiter();
   const cores = availableParallelism();
-  const calm = makeCalmWatch(cores);
+  const { room = RUN_ROOM, calm = makeCalmWatch(cores) } = bounds;
   const failures = makeFailureAllowance(cores);
   const runLimits = {
-    perEndpoint: config.delivery.retryWorkflowsPerEndpoint,
-    overall: config.delivery.retryWorkflowsMax,
+    ...room,
     mayStart: () => mayStart() && failures.hasStart(),
     takeStart: failures.take,
   };

@@ -7,7 +7,6 @@ export type InstallationSettings = {
   retryScheduleSeconds: readonly number[];
   timeoutMs: number;
   deliveryWorkflows: WorkflowMode;
-  maxRetryWorkflows: number;
 };
 
 export function installationSettings({
@@ -18,7 +17,6 @@ export function installationSettings({
     retryScheduleSeconds: webhooks.retryScheduleMs.map((waitMs) => waitMs / 1_000),
     timeoutMs: webhooks.timeoutMs,
     deliveryWorkflows: delivery.workflows,
-    maxRetryWorkflows: delivery.retryWorkflowsPerEndpoint,
   };
 }
 

@@ -3,6 +3,7 @@ import { ALL_UPSTREAM, EVENT_TYPES, type EventType, upstreamTypeOf } from '../..
 import { EventTypeSchema } from '../../platform/event-type-schema.ts';
 import { checkDescription } from '../../platform/request-input.ts';
 import { KNOWN_FIELDS } from '../../platform/upstream-fields.ts';
+import { WORKFLOW_MODES } from '../queue/claim.ts';
 import { CONDITION_FORMS, checkFilter, FILTER_LIMITS } from './event-filter.ts';
 import {
   choiceSetting,
@@ -249,10 +250,10 @@ export const SETTINGS = {
   deliveryWorkflows: choiceSetting({
     section: 'limits',
     title: 'The workflow setting',
-    names: ['auto', 'always', 'failures'],
+    names: WORKFLOW_MODES,
     fallback: null,
     description:
-      'Which deliveries have a workflow run that an operator sees: `auto` (first attempts in calm traffic, and failures), `always` (every delivery; its requests are made inside its run, which costs milliseconds and limits how many go out per second) or `failures`. Null: the installation’s value.',
+      'Which deliveries have a workflow run that an operator sees: `auto` (first attempts in calm traffic, and failures) or `always` (every delivery; its requests are made inside its run, which costs milliseconds and limits how many go out per second). Null: the installation’s value.',
     portal: {
       field: 'deliveryWorkflows',
       label: 'Workflow runs',
@@ -261,32 +262,13 @@ export const SETTINGS = {
       choices: {
         auto: 'In calm traffic, and failures',
         always: 'Always: each request inside its run',
-        failures: 'Only failures',
       },
       byDefault: ({ deliveryWorkflows }) => deliveryWorkflows,
     },
     command: {
       flags: '--delivery-workflows <mode>',
-      help: 'which deliveries get a workflow run: auto, always (each attempt is made inside it) or failures (default: the setting)',
+      help: 'which deliveries get a workflow run: auto or always (each attempt is made inside it; default: the setting)',
       label: 'workflow runs',
-    },
-  }),
-  maxRetryWorkflows: numberSetting({
-    section: 'limits',
-    description:
-      'How many of its failing deliveries have a workflow run at once, as far as other tenants leave room. Deliveries without a run are retried at the same times. Null: the installation’s value.',
-    check: (count) => wholeNumber('The number of workflow runs for retries', count, 0, 1_000),
-    portal: {
-      field: 'maxRetryWorkflows',
-      label: 'Workflow runs for retries',
-      hint: ({ maxRetryWorkflows }) =>
-        `Failing events that an operator finds in Temporal at once. From 0 to 1,000. Default: ${maxRetryWorkflows}. All are retried, with or without a run.`,
-      byDefault: ({ maxRetryWorkflows }) => String(maxRetryWorkflows),
-    },
-    command: {
-      flags: '--max-retry-workflows <n>',
-      help: 'failing deliveries with a workflow run at one time, 0 to 1000 (default: the setting)',
-      label: 'retry workflow runs',
     },
   }),
   orderScope: choiceSetting({

@@ -1,5 +1,6 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query, queryOne, queryOnly, queryValue } from '../../platform/postgres/sql.ts';
+import { WORKFLOW_MODE } from '../queue/claim.ts';
 import type { EndpointMode, OrderScope } from './endpoint-settings.ts';
 import type { Kind } from './setting.ts';
 import { type StoredSettings, settingsOf } from './settings.ts';
@@ -54,7 +55,7 @@ const COLUMNS = settingsOf().map(([name, { kind }]) => ({
 
 const ENDPOINT = `id, waba_id as "wabaId", url, custom_headers_sealed as "customHeadersSealed",
   app_secret_sealed as "appSecretSealed",
-  ${COLUMNS.map(({ name, column }) => `${column} as "${name}"`).join(', ')},
+  ${COLUMNS.map(({ name, column }) => `${name === 'deliveryWorkflows' ? WORKFLOW_MODE : column} as "${name}"`).join(', ')},
   wanted_order_scope as "wantedOrderScope",
   mode, mode_reason as "modeReason", mode_changed_at as "modeChangedAt", failing_since as "failingSince",
   recovered_at as "recoveredAt", backlog_due_at as "backlogDueAt",

@@ -5,9 +5,14 @@ import { rowIs } from './states.ts';
 
 /**
  * Which deliveries get a run of `deliverEvent`. `auto`: first attempts while traffic is calm, and failures. `always`: every
- * delivery, and its attempts are made inside its run. `failures`: failures.
+ * delivery, and its attempts are made inside its run.
  */
-export type WorkflowMode = 'auto' | 'always' | 'failures';
+export const WORKFLOW_MODES = ['auto', 'always'] as const;
+
+export type WorkflowMode = (typeof WORKFLOW_MODES)[number];
+
+/** SQL of an endpoint's mode: the release before this one, which may run beside it, has a third. */
+export const WORKFLOW_MODE = `nullif(delivery_workflows, 'failures')`;
 
 /** A delivery under lease, with the event that it carries. */
 export type ClaimedDelivery = {
@@ -175,7 +180,7 @@ export type DueEndpoint = DuePlace & {
 export type DueShare = DuePlace & { endpointId: string; share: number };
 
 const SETTINGS = `coalesce(w.mode = 'open', false) as "isOpen", w.max_in_flight as "maxInFlight",
-  w.rate_limit_per_second as "ratePerSecond", w.delivery_workflows as workflows`;
+  w.rate_limit_per_second as "ratePerSecond", ${WORKFLOW_MODE} as workflows`;
 
 /**
  * SQL of the recursive expression `active` (endpoint_id, replay, position): the first due delivery of each endpoint

@@ -61,15 +61,15 @@ export async function putOffClaim(
   return changed === 1;
 }
 
-/** The facts that decide how a failed attempt goes on. Runs are counted up to one more than the limits. */
+/** The facts that decide how a failed attempt goes on. */
 export type RunRoom = {
   endpointId: string;
   mode: string;
-  /** Runs that count and are open for this endpoint, for all of its tenant, and for all tenants. */
-  openRuns: number;
+  /** How many more runs that count this endpoint may have open. */
+  freeRuns: number;
+  /** Those that are open for all of its tenant, and for all tenants, counted up to one more than the limit. */
   openRunsOfTenant: number;
   openRunsOverall: number;
-  mostRuns: number;
   /** Probes that failed since it was taken for down. */
   probeFailures: number;
   /** It is noted that deliveries wait because it is in trouble. */
@@ -80,7 +80,7 @@ const ENDPOINT = `w.id as "endpointId", w.mode, w.probe_failures as "probeFailur
             w.has_backlog and w.backlog_due_at is null as "isInTrouble"`;
 
 const WITHOUT_ROOM = `
-  select ${ENDPOINT}, 0 as "openRuns", 0 as "openRunsOfTenant", 0 as "openRunsOverall", 0 as "mostRuns"
+  select ${ENDPOINT}, 0 as "freeRuns", 0 as "openRunsOfTenant", 0 as "openRunsOverall"
     from webhook_endpoints w where w.id = any (cast(:endpointIds as bigint[]))`;
 
 const WITH_ROOM = `
@@ -91,14 +91,13 @@ const WITH_ROOM = `
       from open o join webhook_endpoints w on w.id = o.endpoint_id join wabas a on a.waba_id = w.waba_id
      group by a.tenant_id
   )
-  select ${ENDPOINT}, own.n as "openRuns", most.runs as "mostRuns", coalesce(t.n, 0) as "openRunsOfTenant",
+  select ${ENDPOINT}, cast(:perEndpoint as integer) - own.n as "freeRuns", coalesce(t.n, 0) as "openRunsOfTenant",
          (select count(*)::integer from open) as "openRunsOverall"
     from webhook_endpoints w
     join wabas a on a.waba_id = w.waba_id
-   cross join lateral (select coalesce(w.max_retry_workflows, cast(:perEndpoint as integer)) as runs) as most
    cross join lateral (select count(*)::integer as n from (
      select 1 from delivery_queue where endpoint_id = w.id and run = 'room'
-      limit least(most.runs, cast(:overall as integer)) + 1) as r) as own
+      limit cast(:perEndpoint as integer)) as r) as own
     left join by_tenant t on t.tenant_id = a.tenant_id
    where w.id = any (cast(:endpointIds as bigint[]))`;
 

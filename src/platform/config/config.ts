@@ -27,9 +27,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>) {
     encryptionKeys: settings.text('HELIOGRAPH_ENCRYPTION_KEYS'),
     webhooks: webhooksSettings(settings),
     delivery: {
-      workflows: settings.text('HELIOGRAPH_DELIVERY_WORKFLOWS') as 'auto' | 'always' | 'failures',
-      retryWorkflowsMax: settings.integer('HELIOGRAPH_RETRY_WORKFLOWS_MAX'),
-      retryWorkflowsPerEndpoint: settings.integer('HELIOGRAPH_RETRY_WORKFLOWS_PER_ENDPOINT'),
+      workflows: settings.text('HELIOGRAPH_DELIVERY_WORKFLOWS') as 'auto' | 'always',
     },
     sending: {
       messagesPerSecond: settings.integer('HELIOGRAPH_SEND_MESSAGES_PER_SECOND'),

@@ -181,24 +181,10 @@ export const SETTINGS = {
   }),
   HELIOGRAPH_DELIVERY_WORKFLOWS: setting({
     kind: 'choice',
-    choices: ['auto', 'always', 'failures'],
+    choices: ['auto', 'always'],
     fallback: 'auto',
     about:
-      'which deliveries get a workflow run, unless an endpoint says otherwise (`deliveryWorkflows`). auto: all while traffic is calm (5 first attempts per second and core of one machine), and failures; always: all, and their attempts are made inside their runs; failures: failures only',
-  }),
-  HELIOGRAPH_RETRY_WORKFLOWS_MAX: setting({
-    kind: 'integer',
-    fallback: '200',
-    minimum: 1,
-    maximum: 100000,
-    about: 'open runs of deliveries that failed; deliveries above it are retried without a run',
-  }),
-  HELIOGRAPH_RETRY_WORKFLOWS_PER_ENDPOINT: setting({
-    kind: 'integer',
-    fallback: '20',
-    minimum: 1,
-    maximum: 100000,
-    about: 'the same for one endpoint, unless it says otherwise (`maxRetryWorkflows`)',
+      'which deliveries get a workflow run, unless an endpoint says otherwise (`deliveryWorkflows`). auto: all while traffic is calm (5 first attempts per second and core of one machine), and failures; always: all, and their attempts are made inside their runs',
   }),
   HELIOGRAPH_RETENTION_INBOX_DAYS: retentionDays(
     '14',
@@ -351,8 +337,13 @@ export const SETTINGS = {
 
 export type SettingName = keyof typeof SETTINGS;
 
+const RUNS_OF_FAILURES =
+  'at most 200 deliveries that failed have a workflow, 20 of one endpoint, and the others are retried without one';
+
 /** Settings of earlier versions, each with what to do in its place. */
 export const REMOVED_SETTINGS: Readonly<Record<string, string>> = {
   HELIOGRAPH_TEMPORAL_UI_PUBLIC_URL:
     'delete it; only operators get links to the Temporal UI, which shows the runs of all tenants',
+  HELIOGRAPH_RETRY_WORKFLOWS_MAX: `delete it; ${RUNS_OF_FAILURES}`,
+  HELIOGRAPH_RETRY_WORKFLOWS_PER_ENDPOINT: `delete it; ${RUNS_OF_FAILURES}`,
 };

@@ -38,7 +38,7 @@ async function ladder(schedule: number[]) {
   await seedFixtureAccounts(database);
   await addEndpoint(database, WABA, `${receiver.url}/hook`);
   await takeIn(database, ...['st_sent_v24', 'st_delivered', 'st_read'].map(fixtureBody));
-  const defaults = { retryScheduleMs: schedule, timeoutMs: TIMEOUT_MS, workflows: 'failures' as const };
+  const defaults = { retryScheduleMs: schedule, timeoutMs: TIMEOUT_MS, workflows: 'auto' as const };
   return { database, ...idleLoop({ database, sender, defaults }) };
 }
 

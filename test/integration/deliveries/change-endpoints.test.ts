@@ -30,10 +30,9 @@ async function change(database: Database, settled: readonly Settled[], mode: str
   const room = (endpointId: string): RunRoom => ({
     endpointId,
     mode,
-    openRuns: 0,
+    freeRuns: 20,
     openRunsOfTenant: 0,
     openRunsOverall: 0,
-    mostRuns: 20,
     probeFailures: 0,
     isInTrouble: true,
   });

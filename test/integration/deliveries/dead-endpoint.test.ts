@@ -28,7 +28,7 @@ const ITEMS_PER_BODY = 20;
 const BODIES_AT_ONCE = 50;
 
 /**
- * Open workflows of the dead endpoint: 20 failing deliveries (HELIOGRAPH_RETRY_WORKFLOWS_PER_ENDPOINT), beside at most 10 first attempts that
+ * Open workflows of the dead endpoint: 20 failing deliveries, beside at most 10 first attempts that
  * were handed over and one probe. Some more for those that are about to end: they hand their delivery back in that moment.
  */
 const MAX_OPEN_WORKFLOWS = 40;

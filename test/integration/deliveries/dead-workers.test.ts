@@ -42,8 +42,6 @@ async function installation(paths: readonly string[]): Promise<Installation> {
   const settings = testSettings(url, {
     HELIOGRAPH_TEMPORAL_ADDRESS: temporal.address,
     HELIOGRAPH_WEBHOOK_TIMEOUT_MS: String(TIMEOUT_MS),
-    // One tenant gets half of them.
-    HELIOGRAPH_RETRY_WORKFLOWS_MAX: '1000',
   });
   const startWorker = () => {
     const worker = startWorkerProcess(settings);
@@ -90,7 +88,7 @@ function acceptedLanes({ received }: WebhookReceiver, sinceMs = 0): Map<string, 
 const hang: Behaviour = (_webhook, response) =>
   new Promise((resolve) => response.on('close', () => resolve(null)));
 
-/** How many retries are shown by runs when all workers die; `DEAD_WORKERS_RETRIES=200` for a longer test. */
+/** How many retries are shown by runs when all workers die; a tenant may have 100. `DEAD_WORKERS_RETRIES=80` for a longer test. */
 const RETRIES = Number(process.env.DEAD_WORKERS_RETRIES ?? 40);
 
 /** Fewer than take an endpoint down. */

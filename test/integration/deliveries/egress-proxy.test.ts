@@ -41,7 +41,7 @@ async function oneDelivery() {
   const route = makeProxyRoute(settings);
   const limits = { connectTimeoutMs: 500, totalTimeoutMs: 1_000 };
   const sender = makeHttpSender({ guard, allowHttp: true, route, ...limits });
-  const defaults = { retryScheduleMs: [60_000], timeoutMs: 1_000, workflows: 'failures' as const };
+  const defaults = { retryScheduleMs: [60_000], timeoutMs: 1_000, workflows: 'auto' as const };
   return { database, sender, route, ...idleLoop({ database, sender, defaults }) };
 }
 

@@ -11,14 +11,14 @@ import { startWorker } from '../../../src/worker/start-worker.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { openDeliveries, type ReceivingTenant, receivingTenant } from '../../support/receiving-tenant.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { addEndpoint, testEventIdHash } from '../../support/test-accounts.ts';
+import { takeIn } from '../../support/take-in.ts';
+import { testEventIdHash } from '../../support/test-accounts.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import {
   answer,
   eventually,
   type ReceivedWebhook,
-  startReceiver,
   type WebhookReceiver,
 } from '../../support/webhook-receiver.ts';
 
@@ -167,62 +167,47 @@ function handleOf({ headers }: ReceivedWebhook) {
   return client.workflow.getHandle(`delivery/${tenant.endpoint.id}/${headers['x-service-delivery-id']}`);
 }
 
-test('an endpoint decides for itself: always inside the run, or failures only, whatever the installation says', async () => {
-  const other = await startReceiver();
-  onTestFinished(() => other.close());
-  const { id } = await addEndpoint(store.database, tenant.wabaId, `${other.url}/hook`);
-  await query(
-    store.database,
-    `update webhook_endpoints set delivery_workflows = case when id = :id then 'failures' else 'always' end
-      where waba_id = :wabaId`,
-    { id, wabaId: tenant.wabaId },
-  );
+test('an endpoint decides for itself: always inside the run, although the installation says auto', async () => {
+  await alwaysFor(tenant.endpoint.id);
   const { started } = await work('auto');
   const pending = noteTasksOfPosts();
   const before = await started();
   for (let n = 0; n < 10; n += 1) await send();
-  await eventually('all delivered', async () => other.received.length >= 10 && (await isSettled()));
+  await eventually('all delivered', async () => receiver.received.length >= 10 && (await isSettled()));
   expect(pending).toEqual(Array.from({ length: 10 }, () => WORKFLOW_TASK_STARTED));
-  await eventually('each of one endpoint has its own', async () => (await started()) - before, { is: 10 });
+  await eventually('each has its own', async () => (await started()) - before, { is: 10 });
   await eventually('the worker says so', async () => {
     const [worker] = await query<{ share: string }>(
       store.database,
       `select recent_with_run || ' of ' || recent_attempts as share from worker_processes`,
     );
-    return worker?.share === '10 of 20';
+    return worker?.share === '10 of 10';
   });
 });
 
 test('a retry of a delivery that has no run waits for one where its endpoint asks for it', async () => {
-  await work('failures');
-  receiver.behave((webhook, response) =>
-    answer(webhook.headers['x-service-attempt'] === '1' ? 503 : 200)(webhook, response),
-  );
-  const failing = () =>
+  const eventId = `wamid.HEAD-RETRY-${process.pid}-${Date.now()}`;
+  await takeIn(store.database, bodyOf(tenant.account, [textMessage(eventId, 'x')]));
+  const retryIn = (wait: string) =>
     query(
       store.database,
-      `select 1 from delivery_queue where endpoint_id = :id and state = 'retrying' and run is null`,
+      `update delivery_queue set state = 'retrying', attempts = 1, next_attempt_at = now() + interval '${wait}'
+        where endpoint_id = :id`,
       { id: tenant.endpoint.id },
     );
-  const eventId = await send();
-  await eventually('it failed and has no run', async () => (await failing()).length, { is: 1 });
-  await query(
+  await retryIn('1 hour');
+  await work('auto');
+  await alwaysFor(tenant.endpoint.id);
+  const pending = noteTasksOfPosts();
+  await retryIn('0 seconds');
+  expect(await resultOf(eventId)).toBe('Delivered with 200 at attempt 2.');
+  expect(pending).toEqual([WORKFLOW_TASK_STARTED]);
+});
+
+const alwaysFor = (id: string) =>
+  query(
     store.database,
     `update webhook_endpoints set delivery_workflows = 'always', version = version + 1, updated_at = now()
       where id = :id`,
-    { id: tenant.endpoint.id },
+    { id },
   );
-  expect(await resultOf(eventId)).toBe('Delivered with 200 at attempt 2.');
-});
-
-test('failures: a delivery that succeeds has none, one that fails twice gets one', async () => {
-  const { started } = await work('failures');
-  for (let n = 0; n < 10; n += 1) await send();
-  await eventually('delivered', async () => receiver.received.length === 10 && (await isSettled()));
-  receiver.behave((webhook, response) =>
-    answer(Number(webhook.headers['x-service-attempt']) < 3 ? 503 : 200)(webhook, response),
-  );
-  const eventId = await send();
-  expect(await resultOf(eventId)).toBe('Delivered with 200 at attempt 3.');
-  expect(await started()).toBe(1);
-});

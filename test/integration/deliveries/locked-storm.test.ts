@@ -30,7 +30,7 @@ async function stormy() {
   await queueEach(database, wabaId, [...ids, ...ids], (n) => `lane ${n}`);
   const guard = makeAddressGuard({ allowCidrs: ['127.0.0.0/8'] });
   const sender = makeHttpSender({ guard, allowHttp: true, connectTimeoutMs: 5_000, totalTimeoutMs: 30_000 });
-  const defaults = { retryScheduleMs: [600_000], timeoutMs: 30_000, workflows: 'failures' as const };
+  const defaults = { retryScheduleMs: [600_000], timeoutMs: 30_000, workflows: 'auto' as const };
   const { loop } = idleLoop({ database, sender, defaults });
   onTestFinished(async () => {
     letGo();

@@ -83,7 +83,7 @@ async function startSending(ca: string) {
   const send = async (id: string) => {
     const [settings] = await loadEndpointSettings(database, [id]);
     if (settings === undefined) throw new Error('the endpoint is gone');
-    const defaults = { timeoutMs: 5_000, retryScheduleMs: [], workflows: 'failures' as const };
+    const defaults = { timeoutMs: 5_000, retryScheduleMs: [], workflows: 'auto' as const };
     const uuid = '019aa2b3-7c4d-7e8f-9a0b-1c2d3e4f5061';
     const delivery = {
       deliveryId: uuid,

@@ -68,8 +68,6 @@ describe('admin endpoint', () => {
         '3600',
         '--delivery-workflows',
         'always',
-        '--max-retry-workflows',
-        '0',
         '--order-scope',
         'conversation',
         '--header',
@@ -85,7 +83,6 @@ describe('admin endpoint', () => {
       rateLimitPerSecond: 20,
       blockLimitSeconds: 3600,
       deliveryWorkflows: 'always',
-      maxRetryWorkflows: 0,
       orderScope: 'conversation',
       customHeaderNames: ['X-Shop'],
       version: 1,
@@ -97,13 +94,10 @@ describe('admin endpoint', () => {
       version: 2,
     });
     const defaults = ['events', 'numbers', 'retry-schedule', 'timeout-ms', 'max-in-flight'];
-    const reset = [
-      ...defaults,
-      'rate-limit',
-      'block-limit',
-      'delivery-workflows',
-      'max-retry-workflows',
-    ].flatMap((name) => [`--${name}`, 'default']);
+    const reset = [...defaults, 'rate-limit', 'block-limit', 'delivery-workflows'].flatMap((name) => [
+      `--${name}`,
+      'default',
+    ]);
     expect(await json('endpoint', 'update', id, ...reset)).toMatchObject({
       eventTypes: null,
       phoneNumberIds: null,
@@ -113,7 +107,6 @@ describe('admin endpoint', () => {
       rateLimitPerSecond: null,
       blockLimitSeconds: null,
       deliveryWorkflows: null,
-      maxRetryWorkflows: null,
     });
     const show = await admin(['endpoint', 'show', id]);
     expect(show.stdout).toMatch(/pending +nothing\n/);

@@ -1,6 +1,11 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { endpointsOfWabas } from '../../../src/engine/endpoint/endpoint-settings.ts';
+import {
+  endpointsOfWabas,
+  findChangedEndpoints,
+  loadEndpointSettings,
+} from '../../../src/engine/endpoint/endpoint-settings.ts';
 import { endpointHeadersPlace, endpointSecretPlace } from '../../../src/engine/endpoint/sealed-columns.ts';
+import { findLatelyDue } from '../../../src/engine/queue/claim.ts';
 import {
   deleteEndpoint,
   enableEndpoint,
@@ -102,6 +107,18 @@ describe('endpoints of accounts', () => {
     expect(await update({ description: 'x' })).toMatchObject(wanted);
     expect(await update({ orderScope: 'conversation' })).toMatchObject({ wantedOrderScope: 'conversation' });
     expect(await update({ orderScope: null })).toMatchObject({ orderScope: 'event', wantedOrderScope: null });
+  });
+
+  test('the mode `failures` of an older release that runs beside this one counts as the default', async () => {
+    await execute(database, `update webhook_endpoints set delivery_workflows = 'failures' where id = :id`, {
+      id,
+    });
+    expect(await status()).toMatchObject({ deliveryWorkflows: null });
+    expect(await loadEndpointSettings(database, [id])).toMatchObject([{ deliveryWorkflows: null }]);
+    const noted = (fields: object) => expect.objectContaining({ ...fields, workflows: null });
+    expect(await findChangedEndpoints(database, 3_600)).toContainEqual(noted({ id }));
+    await queueRows(database, [queuedRow('a')]);
+    expect(await findLatelyDue(database, '0')).toContainEqual(noted({ endpointId: id }));
   });
 
   test('publishers see the filters and the scope in effect', async () => {

@@ -39,7 +39,7 @@ export async function startReceiving(behaviour?: Behaviour) {
   const attempt = async (id: string, attempts = 0) => {
     const [settings] = await loadEndpointSettings(database, [id]);
     if (settings === undefined) throw new Error('the endpoint is gone');
-    const defaults = { timeoutMs: 5_000, retryScheduleMs: [], workflows: 'failures' as const };
+    const defaults = { timeoutMs: 5_000, retryScheduleMs: [], workflows: 'auto' as const };
     const endpoint = openEndpoint(settings, { secretBox: testSecretBox, defaults });
     const queued = await query<{ eventUuid: string; eventType: string; eventId: string; body: Buffer }>(
       database,

@@ -38,7 +38,7 @@ async function startSending(options: { asymmetricSignature?: string } = {}) {
     if (settings === undefined) throw new Error('the endpoint is gone');
     const endpoint = openEndpoint(settings, {
       secretBox: testSecretBox,
-      defaults: { timeoutMs: 5_000, retryScheduleMs: [], workflows: 'failures' as const },
+      defaults: { timeoutMs: 5_000, retryScheduleMs: [], workflows: 'auto' as const },
     });
     const uuid = '019aa2b3-7c4d-7e8f-9a0b-1c2d3e4f5061';
     const delivery = {

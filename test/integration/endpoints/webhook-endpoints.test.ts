@@ -56,7 +56,6 @@ describe('webhook endpoints', () => {
       rateLimitPerSecond: 10,
       blockLimitSeconds: 600,
       deliveryWorkflows: 'always',
-      maxRetryWorkflows: 50,
       orderScope: 'conversation',
     });
     expect(created.statusCode).toBe(201);
@@ -77,7 +76,6 @@ describe('webhook endpoints', () => {
       rateLimitPerSecond: 10,
       blockLimitSeconds: 600,
       deliveryWorkflows: 'always',
-      maxRetryWorkflows: 50,
       orderScope: 'conversation',
       mode: 'open',
       waiting: { count: 0, more: false, oldestMs: null },
@@ -146,6 +144,7 @@ describe('webhook endpoints', () => {
       [{ url: URL, timeoutMs: 1.5 }, 400, 'invalid_parameter', 'timeoutMs'],
       [{ url: URL, maxInFlight: 0 }, 400, 'invalid_parameter', 'maxInFlight'],
       [{ url: URL, orderScope: 'none' }, 400, 'invalid_parameter', 'orderScope'],
+      [{ url: URL, deliveryWorkflows: 'failures' }, 400, 'invalid_parameter', 'deliveryWorkflows'],
     ] as const) {
       for (const [method, url] of [
         ['POST', ENDPOINTS],

@@ -227,7 +227,7 @@ describe('Temporal away', () => {
     const calm = { note: () => undefined, isCalm: () => true, shareWith: () => undefined };
     const runs = new DeliveryRuns({ calm, onShown: () => undefined, onTrouble: () => undefined });
     expect(runs.isUp()).toBe(false);
-    for (const mode of ['auto', 'always', 'failures'] as const)
+    for (const mode of ['auto', 'always'] as const)
       expect(runs.begin(label(), { mode, isFirst: true, hasRun: false })).toBeNull();
   });
 

@@ -21,8 +21,8 @@ function made(changes: Partial<AttemptMade> = {}): AttemptMade {
   return { ...counts, ...known, result: response(500), ...changes };
 }
 
-function endpoint(mode = 'open', own = 0, ofTenant = own, overall = ofTenant, mostRuns = 20) {
-  const open = { mostRuns, openRuns: own, openRunsOfTenant: ofTenant, openRunsOverall: overall };
+function endpoint(mode = 'open', own = 0, ofTenant = own, overall = ofTenant, perEndpoint = 20) {
+  const open = { freeRuns: perEndpoint - own, openRunsOfTenant: ofTenant, openRunsOverall: overall };
   return { endpointId: '7', mode, probeFailures: 0, isInTrouble: false, ...open };
 }
 
@@ -188,7 +188,7 @@ describe('properties', () => {
               ? { state: 'retrying', isExtra: true }
               : { state: 'deferred' };
           expect(outcome).toMatchObject({ ...expected, attempt: counts.attempt });
-          expect(now.openRuns).toBe(1);
+          expect(now.freeRuns).toBe(19);
         },
       ),
     );
@@ -216,7 +216,7 @@ describe('properties', () => {
         const retrying = outcomes.filter((outcome) => outcome.state === 'retrying');
         const opened = retrying.filter(({ run }) => run === 'room').length;
         expect(opened).toBe(Math.min(roomBefore, retrying.length));
-        expect(now.openRuns).toBe(own + opened);
+        expect(now.freeRuns).toBe(limit.perEndpoint - own - opened);
         expect(now.openRunsOfTenant).toBe(own + ofTenant + opened);
         expect(now.openRunsOverall).toBe(own + ofTenant + ofOthers + opened);
       }),

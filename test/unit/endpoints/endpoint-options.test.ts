@@ -38,7 +38,6 @@ describe('what an endpoint may be given', () => {
         rateLimitPerSecond: null,
         blockLimitSeconds: null,
         deliveryWorkflows: null,
-        maxRetryWorkflows: null,
         orderScope: null,
       }),
     ).toEqual({
@@ -51,7 +50,6 @@ describe('what an endpoint may be given', () => {
       rateLimitPerSecond: null,
       blockLimitSeconds: null,
       deliveryWorkflows: null,
-      maxRetryWorkflows: null,
       orderScope: 'event',
     });
   });
@@ -70,9 +68,7 @@ describe('what an endpoint may be given', () => {
     { blockLimitSeconds: 604_800 },
     { asymmetricSignature: 'ed25519' },
     { orderScope: 'conversation' },
-    { deliveryWorkflows: 'failures' },
-    { maxRetryWorkflows: 0 },
-    { maxRetryWorkflows: 1_000 },
+    { deliveryWorkflows: 'always' },
   ])('accepts the bounds themselves: %j', async (given) => {
     expect(await check(given)).toEqual(given);
   });
@@ -94,8 +90,7 @@ describe('what an endpoint may be given', () => {
     [{ blockLimitSeconds: 604_801 }, 'from 60 to 604800'],
     [{ maxInFlight: '5' as never }, 'whole number'],
     [{ asymmetricSignature: 'toString' }, 'none, ed25519'],
-    [{ maxRetryWorkflows: 1_001 }, 'from 0 to 1000'],
-    [{ deliveryWorkflows: 'never' }, 'auto, always, failures'],
+    [{ deliveryWorkflows: 'failures' }, 'auto, always'],
     [{ orderScope: 'key' }, 'event, conversation, endpoint'],
     [{ eventTypes: [] }, 'at least one event type'],
     [{ eventTypes: ['message', '__proto__'] }, 'An event type must be one of'],

@@ -57,8 +57,7 @@ export type ChangedWebhookEndpoint = {
     maxInFlight: number | null;
     rateLimitPerSecond: number | null;
     blockLimitSeconds: number | null;
-    deliveryWorkflows: 'auto' | 'always' | 'failures' | null;
-    maxRetryWorkflows: number | null;
+    deliveryWorkflows: 'auto' | 'always' | null;
     orderScope: 'event' | 'conversation' | 'endpoint';
     wantedOrderScope: 'event' | 'conversation' | 'endpoint' | null;
     mode: 'open' | 'probing' | 'paused' | 'disabled';
@@ -198,8 +197,7 @@ export type CreatedWebhookEndpoint = {
     maxInFlight: number | null;
     rateLimitPerSecond: number | null;
     blockLimitSeconds: number | null;
-    deliveryWorkflows: 'auto' | 'always' | 'failures' | null;
-    maxRetryWorkflows: number | null;
+    deliveryWorkflows: 'auto' | 'always' | null;
     orderScope: 'event' | 'conversation' | 'endpoint';
     wantedOrderScope: 'event' | 'conversation' | 'endpoint' | null;
     mode: 'open' | 'probing' | 'paused' | 'disabled';
@@ -881,8 +879,7 @@ export type NewWebhookEndpoint = {
     maxInFlight?: number | null;
     rateLimitPerSecond?: number | null;
     blockLimitSeconds?: number | null;
-    deliveryWorkflows?: 'auto' | 'always' | 'failures' | null;
-    maxRetryWorkflows?: number | null;
+    deliveryWorkflows?: 'auto' | 'always' | null;
     orderScope?: 'event' | 'conversation' | 'endpoint' | null;
 };
 
@@ -3166,8 +3163,7 @@ export type WebhookEndpoint = {
     maxInFlight: number | null;
     rateLimitPerSecond: number | null;
     blockLimitSeconds: number | null;
-    deliveryWorkflows: 'auto' | 'always' | 'failures' | null;
-    maxRetryWorkflows: number | null;
+    deliveryWorkflows: 'auto' | 'always' | null;
     orderScope: 'event' | 'conversation' | 'endpoint';
     wantedOrderScope: 'event' | 'conversation' | 'endpoint' | null;
     mode: 'open' | 'probing' | 'paused' | 'disabled';
@@ -3219,8 +3215,7 @@ export type WebhookEndpointChange = {
     maxInFlight?: number | null;
     rateLimitPerSecond?: number | null;
     blockLimitSeconds?: number | null;
-    deliveryWorkflows?: 'auto' | 'always' | 'failures' | null;
-    maxRetryWorkflows?: number | null;
+    deliveryWorkflows?: 'auto' | 'always' | null;
     orderScope?: 'event' | 'conversation' | 'endpoint' | null;
 };
 
@@ -4952,8 +4947,7 @@ export type EnableWebhookEndpointResponses = {
         maxInFlight: number | null;
         rateLimitPerSecond: number | null;
         blockLimitSeconds: number | null;
-        deliveryWorkflows: 'auto' | 'always' | 'failures' | null;
-        maxRetryWorkflows: number | null;
+        deliveryWorkflows: 'auto' | 'always' | null;
         orderScope: 'event' | 'conversation' | 'endpoint';
         wantedOrderScope: 'event' | 'conversation' | 'endpoint' | null;
         mode: 'open' | 'probing' | 'paused' | 'disabled';

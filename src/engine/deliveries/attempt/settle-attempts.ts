@@ -192,10 +192,9 @@ const NO_ROOM = {
   mode: 'open',
   probeFailures: 0,
   isInTrouble: false,
-  openRuns: 0,
+  freeRuns: 0,
   openRunsOfTenant: 0,
   openRunsOverall: 0,
-  mostRuns: 0,
 };
 
 /** Judges in order, so that the failure with which an endpoint is taken for down already uses up no retry. */

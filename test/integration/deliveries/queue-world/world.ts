@@ -91,7 +91,7 @@ function attemptTools(database: Database, dice: () => number, { sender }: Receiv
     secretBox: testSecretBox,
     worker: 'test',
     limiter: new EndpointLimiter(),
-    defaults: { retryScheduleMs: [4, 4, 4, 4], timeoutMs: 30_000, workflows: 'failures' as const },
+    defaults: { retryScheduleMs: [4, 4, 4, 4], timeoutMs: 30_000, workflows: 'auto' as const },
     health: makeEndpointHealth(),
     runLimits: { perEndpoint: 5, overall: 10, mayStart: () => true, takeStart: () => dice() < 0.5 },
     gate: { isOpen: () => true, check: async () => true },

@@ -120,7 +120,7 @@ async function filled() {
 async function openAll(database: Database, secretBox: SecretBox, id: string) {
   const [settings] = await loadEndpointSettings(database, [id]);
   if (settings === undefined) throw new Error('the endpoint is gone');
-  const defaults = { timeoutMs: 1_000, retryScheduleMs: [1_000], workflows: 'failures' as const };
+  const defaults = { timeoutMs: 1_000, retryScheduleMs: [1_000], workflows: 'auto' as const };
   const endpoint = openEndpoint(settings, { secretBox, defaults });
   const sealedToken = (await findWaba(database, WABA))?.accessTokenSealed ?? '';
   const operations = (await findOperationsUrl(database, WABA))?.secretSealed ?? '';

@@ -9,6 +9,7 @@ import { MIGRATION_LOCK } from '../../../../src/platform/postgres/migration-lock
 import { MIGRATIONS, readSchemaState } from '../../../../src/platform/postgres/schema-state.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { schemaDigest } from '../../../support/schema-digest.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../../support/test-accounts.ts';
 import { testDatabase } from '../../../support/test-database.ts';
 
 const NOTHING = {
@@ -84,6 +85,23 @@ describe('migrations', () => {
     );
     await noteOther(database, 'functions.sql');
     expect(await migrate(database)).toEqual(['functions.sql']);
+  });
+
+  test('let endpoints with the mode `failures` do as the installation says', async () => {
+    const { database } = await testDatabase();
+    await seedFixtureAccounts(database);
+    const name = '0004-no-runs-of-failures-only';
+    for (const mode of ['always', 'failures']) {
+      const { id } = await addEndpoint(database, '900000000000101', `https://${mode}.example`);
+      await query(database, 'update webhook_endpoints set delivery_workflows = :mode where id = :id', {
+        mode,
+        id,
+      });
+    }
+    await query(database, 'delete from schema_migrations where name = :name', { name });
+    expect(await migrate(database)).toEqual([name]);
+    const modes = 'select delivery_workflows as mode from webhook_endpoints order by id';
+    expect(await query(database, modes)).toEqual([{ mode: 'always' }, { mode: null }]);
   });
 
   test('give up soon when a table is in use, and are done when it is free', async () => {

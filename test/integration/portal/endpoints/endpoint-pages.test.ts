@@ -37,8 +37,7 @@ test('every option of an endpoint can be set, comes back in the form, and goes b
     maxInFlight: '7',
     rateLimitPerSecond: '9',
     blockLimitSeconds: '3600',
-    deliveryWorkflows: 'failures',
-    maxRetryWorkflows: '100',
+    deliveryWorkflows: 'always',
     newHeaders: 'Authorization: Bearer s3cret\nX-Shop: 1',
   });
   expect(await stored(id)).toMatchObject({
@@ -51,8 +50,7 @@ test('every option of an endpoint can be set, comes back in the form, and goes b
     max_in_flight: 7,
     rate_limit_per_second: 9,
     block_limit_seconds: 3_600,
-    delivery_workflows: 'failures',
-    max_retry_workflows: 100,
+    delivery_workflows: 'always',
   });
   const form = await admin.get(`${endpointsPath}/${id}/edit`);
   for (const text of ['value="5, 60, 600"', 'value="2.5"', 'value="7"', 'Authorization', 'X-Shop']) {

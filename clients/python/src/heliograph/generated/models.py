@@ -53,8 +53,7 @@ class ChangedWebhookEndpoint(Model):
     max_in_flight: int | None = Field(alias="maxInFlight")
     rate_limit_per_second: int | None = Field(alias="rateLimitPerSecond")
     block_limit_seconds: int | None = Field(alias="blockLimitSeconds")
-    delivery_workflows: Literal["auto", "always", "failures"] | str | None = Field(alias="deliveryWorkflows")
-    max_retry_workflows: int | None = Field(alias="maxRetryWorkflows")
+    delivery_workflows: Literal["auto", "always"] | str | None = Field(alias="deliveryWorkflows")
     order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
     wanted_order_scope: Literal["event", "conversation", "endpoint"] | str | None = Field(alias="wantedOrderScope")
     mode: Literal["open", "probing", "paused", "disabled"] | str
@@ -164,8 +163,7 @@ class CreatedWebhookEndpoint(Model):
     max_in_flight: int | None = Field(alias="maxInFlight")
     rate_limit_per_second: int | None = Field(alias="rateLimitPerSecond")
     block_limit_seconds: int | None = Field(alias="blockLimitSeconds")
-    delivery_workflows: Literal["auto", "always", "failures"] | str | None = Field(alias="deliveryWorkflows")
-    max_retry_workflows: int | None = Field(alias="maxRetryWorkflows")
+    delivery_workflows: Literal["auto", "always"] | str | None = Field(alias="deliveryWorkflows")
     order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
     wanted_order_scope: Literal["event", "conversation", "endpoint"] | str | None = Field(alias="wantedOrderScope")
     mode: Literal["open", "probing", "paused", "disabled"] | str
@@ -263,8 +261,7 @@ class EnableWebhookEndpointResponse(Model):
     max_in_flight: int | None = Field(alias="maxInFlight")
     rate_limit_per_second: int | None = Field(alias="rateLimitPerSecond")
     block_limit_seconds: int | None = Field(alias="blockLimitSeconds")
-    delivery_workflows: Literal["auto", "always", "failures"] | str | None = Field(alias="deliveryWorkflows")
-    max_retry_workflows: int | None = Field(alias="maxRetryWorkflows")
+    delivery_workflows: Literal["auto", "always"] | str | None = Field(alias="deliveryWorkflows")
     order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
     wanted_order_scope: Literal["event", "conversation", "endpoint"] | str | None = Field(alias="wantedOrderScope")
     mode: Literal["open", "probing", "paused", "disabled"] | str
@@ -1056,8 +1053,7 @@ class WebhookEndpoint(Model):
     max_in_flight: int | None = Field(alias="maxInFlight")
     rate_limit_per_second: int | None = Field(alias="rateLimitPerSecond")
     block_limit_seconds: int | None = Field(alias="blockLimitSeconds")
-    delivery_workflows: Literal["auto", "always", "failures"] | str | None = Field(alias="deliveryWorkflows")
-    max_retry_workflows: int | None = Field(alias="maxRetryWorkflows")
+    delivery_workflows: Literal["auto", "always"] | str | None = Field(alias="deliveryWorkflows")
     order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
     wanted_order_scope: Literal["event", "conversation", "endpoint"] | str | None = Field(alias="wantedOrderScope")
     mode: Literal["open", "probing", "paused", "disabled"] | str

@@ -65,8 +65,7 @@ class NewWebhookEndpoint(TypedDict):
     maxInFlight: NotRequired[int | None]
     rateLimitPerSecond: NotRequired[int | None]
     blockLimitSeconds: NotRequired[int | None]
-    deliveryWorkflows: NotRequired[Literal["auto", "always", "failures"] | None]
-    maxRetryWorkflows: NotRequired[int | None]
+    deliveryWorkflows: NotRequired[Literal["auto", "always"] | None]
     orderScope: NotRequired[Literal["event", "conversation", "endpoint"] | None]
 
 
@@ -1813,6 +1812,5 @@ class WebhookEndpointChange(TypedDict):
     maxInFlight: NotRequired[int | None]
     rateLimitPerSecond: NotRequired[int | None]
     blockLimitSeconds: NotRequired[int | None]
-    deliveryWorkflows: NotRequired[Literal["auto", "always", "failures"] | None]
-    maxRetryWorkflows: NotRequired[int | None]
+    deliveryWorkflows: NotRequired[Literal["auto", "always"] | None]
     orderScope: NotRequired[Literal["event", "conversation", "endpoint"] | None]
