@@ -1,14 +1,13 @@
 import { type AddressInfo, createServer } from 'node:net';
 import type { Logger } from 'pino';
 import type { ApiDependencies } from './api/app.ts';
-import type { DeliveryLabel } from './engine/queue/claim.ts';
 import type { KeepAtOnce } from './ingest/intake/store-bodies.ts';
 import { type Config, loadConfig } from './platform/config/config.ts';
 import { InvalidSettingsError, redactedSettings } from './platform/config/read-settings.ts';
 import { lowerHelperThreads } from './platform/helper-threads.ts';
 import { openLogger } from './platform/logger.ts';
 import { DatabaseRefusedError, refuseDatabase } from './platform/postgres/server-checks.ts';
-import { openTemporalConnection, type TemporalConnection } from './platform/temporal/client-connection.ts';
+import { openTemporalConnection } from './platform/temporal/client-connection.ts';
 import type { WorkerHealth } from './worker/health.ts';
 import type { RunningWorker, WorkerOptions } from './worker/start-worker.ts';
 
@@ -37,9 +36,10 @@ async function runApi(
   given: Pick<ApiDependencies, 'keepAtOnce' | 'workerHealth'> = {},
 ): Promise<void> {
   const { startApi } = await import('./api/start-api.ts');
+  const { makeDeliveryStart } = await import('./engine/deliveries/delivery-starter.ts');
   const temporal = openTemporalConnection(config);
   try {
-    const startDelivery = lazyDeliveryStart(config, temporal);
+    const startDelivery = makeDeliveryStart(config, temporal);
     // The API listens for a signal until it stops. One that comes later must not end the process half-way.
     for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => undefined);
     const consolePages =
@@ -50,14 +50,6 @@ async function runApi(
   } finally {
     await temporal.close();
   }
-}
-
-/** Loads what needs the Temporal client when it is first used. */
-function lazyDeliveryStart(config: Config, temporal: TemporalConnection) {
-  return async (label: DeliveryLabel) => {
-    const { openDeliveryStarter } = await import('./engine/deliveries/delivery-starter.ts');
-    return await openDeliveryStarter(config, temporal).start(label);
-  };
 }
 
 /** Runs the worker process until SIGTERM or SIGINT. */

@@ -6,7 +6,6 @@ import type { TestEventTools } from '../features/endpoints/test-event.ts';
 import { LOOKUPS_PER_MINUTE } from '../features/endpoints/url-check.ts';
 import { makeMediaUrls } from '../features/messages/media/media-urls.ts';
 import { createOutcomeWaiter } from '../features/messages/send/outcome-waiter.ts';
-import { createSendStarter } from '../features/messages/send/send-starter.ts';
 import type { KeepAtOnce } from '../ingest/intake/store-bodies.ts';
 import type { Config } from '../platform/config/config.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../platform/crypto/secret-box.ts';
@@ -15,6 +14,8 @@ import type { Database } from '../platform/postgres/database.ts';
 import { checkSchema } from '../platform/postgres/schema-state.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { openTemporalConnection, type TemporalConnection } from '../platform/temporal/client-connection.ts';
+import { taskQueues } from '../platform/temporal/workflow-options.ts';
+import { makeTaskStart } from '../platform/temporal/workflow-starter.ts';
 import { type ApiMetrics, makeApiMetrics } from './api-metrics.ts';
 import { makeStreamPlaces, type StreamLimits } from './deliveries/event-stream-places.ts';
 import { makeEventWatches } from './deliveries/event-watch.ts';
@@ -181,8 +182,9 @@ function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): voi
 
   const shares = shareConnections(database, shareOf(config.database.poolMax));
   const limits = createRequestLimits(limitsDatabase, config.api.rateLimits, app.log);
+  const { deliveries: taskQueue } = taskQueues(config.temporal.taskQueuePrefix);
   const sends = {
-    starter: createSendStarter(config, temporal, shares.database, deps.logger),
+    start: makeTaskStart({ database: shares.database, temporal, taskQueue, logger: deps.logger }),
     outcomes: createOutcomeWaiter(shares.database, config.database, deps.logger),
   };
   const eventStreams = {

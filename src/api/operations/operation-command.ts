@@ -1,10 +1,12 @@
 import { Command, Option } from 'commander';
 import type { TSchema } from 'typebox';
+import { makeDeliveryStart } from '../../engine/deliveries/delivery-starter.ts';
 import { listWabas } from '../../features/accounts/accounts.ts';
 import { optionRulesOf } from '../../features/endpoints/endpoint-options.ts';
 import { type AdminTools, adminAction, parseIsoTime } from '../../platform/cli/admin-action.ts';
 import { parseList, parseNumber } from '../../platform/cli/given-text.ts';
 import { invalidValue } from '../../platform/request-input.ts';
+import { openTemporalConnection } from '../../platform/temporal/client-connection.ts';
 import type { Call, CommandDescription, Operation, OptionDescription } from './operation.ts';
 
 type Members = Record<string, unknown>;
@@ -88,14 +90,8 @@ const SPARE_MS = 5_000;
 
 async function withCall<T>(tools: AdminTools, wabaId: string, run: (call: Call) => Promise<T>): Promise<T> {
   const { config } = tools;
-  let close: (() => Promise<void>) | null = null;
-  const startDelivery: Call['testEvents']['startDelivery'] = async (label) => {
-    // Loading the Temporal client takes half a second, which no other command needs.
-    const { openDeliveryStarter } = await import('../../engine/deliveries/delivery-starter.ts');
-    const starter = openDeliveryStarter(config);
-    close = () => starter.close();
-    return await starter.start(label);
-  };
+  const temporal = openTemporalConnection(config);
+  const startDelivery = makeDeliveryStart(config, temporal);
   try {
     return await run({
       tools: { ...tools, ...optionRulesOf(tools) },
@@ -106,6 +102,6 @@ async function withCall<T>(tools: AdminTools, wabaId: string, run: (call: Call) 
       timeoutMs: null,
     });
   } finally {
-    await (close as (() => Promise<void>) | null)?.();
+    await temporal.close();
   }
 }

@@ -3,9 +3,16 @@ import type { EventIdHash } from '../crypto/installation-secret.ts';
 import type { Logger } from '../logger.ts';
 import { type Loop, startLoop } from '../loop.ts';
 import type { Database } from '../postgres/database.ts';
-import { startOrReplace } from './start-or-replace.ts';
+import type { TemporalConnection } from './client-connection.ts';
+import { START_WITHIN_MS, startOnce, startOrReplace, type WorkflowStart } from './start-workflow.ts';
 import { searchAttributes } from './workflow-options.ts';
-import { returnTasks, type TakenTask, type TaskKind, takeDueTasks } from './workflow-tasks.ts';
+import {
+  returnTasks,
+  type TakenTask,
+  type TaskKind,
+  takeDueTasks,
+  type WorkflowTask,
+} from './workflow-tasks.ts';
 
 export type WorkflowStarterTools = {
   database: Database;
@@ -47,25 +54,62 @@ async function startTask(
   task: TakenTask,
   kind: TaskKind | undefined,
 ): Promise<void> {
-  const { workflowId, workflowType, wabaId, tenantId } = task;
-  const eventType = kind?.eventType ?? null;
-  const eventId = eventType === null ? task.eventId : await eventIdHash(task.eventId);
-  // A kind of a newer version is not known here.
-  const summary = task.summary ?? kind?.summary;
-  const options = {
-    taskQueue,
-    workflowId,
-    workflowIdReusePolicy: 'ALLOW_DUPLICATE' as const,
-    args: [task.argument],
-    typedSearchAttributes: searchAttributes({ tenantId, wabaId: wabaId || null, eventId, eventType }),
-    ...(summary !== undefined && { staticSummary: summary }),
-  };
+  const isPublic = kind?.eventType !== undefined;
+  const eventId = isPublic ? await eventIdHash(task.eventId) : task.eventId;
+  const { workflowType, options } = startOf(taskQueue, { ...task, eventId }, kind);
   if (kind?.isSignalled && task.starts <= SIGNALLED_STARTS) {
     const existing = { workflowIdConflictPolicy: 'USE_EXISTING' as const, signal: 'changed' };
     await client.workflow.signalWithStart(workflowType, { ...options, ...existing });
   } else {
     await startOrReplace({ client, logger, workflowType, options: { ...options, requestEagerStart: true } });
   }
+}
+
+/** `kind`: undefined where a newer version added the task. */
+function startOf(
+  taskQueue: string,
+  task: Omit<TakenTask, 'starts' | 'eventId'> & { eventId: string | null },
+  kind: TaskKind | undefined,
+): WorkflowStart {
+  const { workflowId, workflowType, wabaId, tenantId, eventId } = task;
+  const eventType = kind?.eventType ?? null;
+  const summary = task.summary ?? kind?.summary;
+  const options = {
+    taskQueue,
+    workflowId,
+    args: [task.argument],
+    typedSearchAttributes: searchAttributes({ tenantId, wabaId: wabaId || null, eventId, eventType }),
+    ...(summary !== undefined && { staticSummary: summary }),
+  };
+  return { workflowType, options };
+}
+
+export type StartTask = (task: WorkflowTask & { tenantId: string }) => Promise<void>;
+
+/**
+ * Starts the workflow of a task that was stored just now, in a process that runs no worker. While Temporal is away, it
+ * leaves that to the loop. For kinds with `isStartedByItsRoom`.
+ */
+export function makeTaskStart(tools: {
+  database: Database;
+  temporal: TemporalConnection;
+  taskQueue: string;
+  logger: Pick<Logger, 'warn'>;
+}): StartTask {
+  const { database, temporal, taskQueue, logger } = tools;
+  return async ({ kind, ...task }) => {
+    const start = startOf(taskQueue, { ...task, workflowType: kind.workflowType }, kind);
+    try {
+      await temporal.use(START_WITHIN_MS, (client) => startOnce(client, start));
+    } catch (error) {
+      const { workflowId } = task;
+      logger.warn(
+        { err: error, workflowId },
+        'Temporal is away: the worker starts the workflow when it is back',
+      );
+      await returnTasks(database, [workflowId]).catch(() => undefined);
+    }
+  };
 }
 
 /**

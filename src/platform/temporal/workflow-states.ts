@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { type Client, WorkflowNotFoundError } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 
 /** `completed`: it returned a result; `ended`: it was terminated, cancelled, failed or timed out; `none`: Temporal has none. */
 export type WorkflowState = 'running' | 'completed' | 'ended' | 'none';
@@ -47,12 +47,19 @@ export async function findLasting<Run extends { workflowId: string }>(
 }
 
 async function readState(client: Client, workflowId: string): Promise<WorkflowState> {
+  const run = await ifOpen(client.workflow.getHandle(workflowId).describe());
+  if (run === null) return 'none';
+  if (run.status.name === 'RUNNING') return 'running';
+  return run.status.name === 'COMPLETED' ? 'completed' : 'ended';
+}
+
+/** What a call on a run returns; null: Temporal has no such run, or it has ended. */
+export async function ifOpen<Result>(call: Promise<Result>): Promise<Result | null> {
   try {
-    const { status } = await client.workflow.getHandle(workflowId).describe();
-    if (status.name === 'RUNNING') return 'running';
-    return status.name === 'COMPLETED' ? 'completed' : 'ended';
+    return await call;
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return 'none';
+    // By its name, as in `startOnce`.
+    if (error instanceof Error && error.name === 'WorkflowNotFoundError') return null;
     throw error;
   }
 }
@@ -95,11 +102,5 @@ export async function terminateRun(
   { workflowId, runId }: Pick<ListedWorkflow, 'workflowId' | 'runId'>,
   reason: string,
 ): Promise<boolean> {
-  try {
-    await client.workflow.getHandle(workflowId, runId).terminate(reason);
-    return true;
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return false;
-    throw error;
-  }
+  return (await ifOpen(client.workflow.getHandle(workflowId, runId).terminate(reason))) !== null;
 }

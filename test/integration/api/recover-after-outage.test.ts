@@ -1,9 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { openDeliveryStarter } from '../../../src/engine/deliveries/delivery-starter.ts';
+import { makeDeliveryStart } from '../../../src/engine/deliveries/delivery-starter.ts';
 import { publishEvents } from '../../../src/engine/deliveries/publish.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
+import { openTemporalConnection } from '../../../src/platform/temporal/client-connection.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { testSettings } from '../../support/test-settings.ts';
@@ -86,15 +87,14 @@ test('two days of events are read without a gap, a page at a time, while new one
 });
 
 test('a tenant whose server was down finds what failed, sends itself a test, and has it all sent again', async () => {
-  let starter: ReturnType<typeof openDeliveryStarter> | null = null;
   let settings: Record<string, string> = {};
   const api = await startTestApi(async (databaseUrl) => {
     settings = testSettings(databaseUrl);
     const config = loadConfig(settings);
-    starter = openDeliveryStarter(config);
-    return { config, startDelivery: starter.start };
+    const temporal = openTemporalConnection(config);
+    onTestFinished(temporal.close);
+    return { config, startDelivery: makeDeliveryStart(config, temporal) };
   });
-  onTestFinished(async () => await starter?.close());
   const call = await client(api);
   const publish = await publisher(api.database);
   const receiver = await startReceiver(answer(503));

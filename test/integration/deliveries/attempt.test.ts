@@ -79,15 +79,15 @@ describe('an attempt', () => {
     );
     if (label === undefined) throw new Error('no label');
     const publicUrl = 'https://gateway.example';
-    const start = deliveryStart({ taskQueue: 'q', leaseMs: 1, eager: false, publicUrl }, label, {
+    const { options } = deliveryStart({ taskQueue: 'q', leaseMs: 1, eager: false, publicUrl }, label, {
       eventIdHash: 'hash',
       news: null,
       held: false,
     });
-    expect(start.staticDetails).toContain('/***');
+    expect(options.staticDetails).toContain('/***');
     const page = `${publicUrl}/portal/w/${label.wabaId}/deliveries/${publicDeliveryId(label.deliveryId)}`;
-    expect(start.staticDetails).toContain(`](${page})`);
-    expect(JSON.stringify(start)).not.toContain('geheim');
+    expect(options.staticDetails).toContain(`](${page})`);
+    expect(JSON.stringify(options)).not.toContain('geheim');
   });
 
   test('that succeeds lets the next of its lane go, and only that', async () => {

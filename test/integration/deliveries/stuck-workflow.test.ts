@@ -9,7 +9,7 @@ import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { dayOfUuidV7, uuidV7 } from '../../../src/platform/public-ids.ts';
-import { startOrReplace, stuckReason } from '../../../src/platform/temporal/start-or-replace.ts';
+import { startOrReplace, stuckReason } from '../../../src/platform/temporal/start-workflow.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { receivingTenant } from '../../support/receiving-tenant.ts';

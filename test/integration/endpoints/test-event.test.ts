@@ -1,6 +1,7 @@
 import { describe, expect, inject, test } from 'vitest';
-import { openDeliveryStarter } from '../../../src/engine/deliveries/delivery-starter.ts';
+import { makeDeliveryStart } from '../../../src/engine/deliveries/delivery-starter.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
+import { openTemporalConnection } from '../../../src/platform/temporal/client-connection.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { startTestApi } from '../api/api-harness.ts';
 import { externalClient } from '../api/external-client.ts';
@@ -14,12 +15,13 @@ describe('the test event', () => {
     const away = loadConfig(
       testSettings(inject('infrastructure').postgresUrl, { HELIOGRAPH_TEMPORAL_ADDRESS: '127.0.0.1:9' }),
     );
-    const starter = openDeliveryStarter(away);
-    const api = await startTestApi(async () => ({ startDelivery: starter.start }));
+    const temporal = openTemporalConnection(away);
+    const startDelivery = makeDeliveryStart(away, temporal);
+    const api = await startTestApi(async () => ({ startDelivery }));
     const call = await externalClient(api);
     const { id } = (await call('POST', ENDPOINTS, { url: URL })).json();
     const response = await call('POST', `${ENDPOINTS}/${id}/test`);
-    await starter.close();
+    await temporal.close();
     expect([response.statusCode, response.json()]).toEqual([
       202,
       {

@@ -126,10 +126,14 @@ async function testEvent(stack: RecordingStack, endpointId: string): Promise<str
     eager: false,
     publicUrl: 'https://gateway.example',
   };
-  const start = deliveryStart(tools, label, { eventIdHash: label.eventId, news: null, held: false });
-  await client.workflow.start('deliverEvent', start);
-  await ended(stack, start.workflowId);
-  return start.workflowId;
+  const { workflowType, options } = deliveryStart(tools, label, {
+    eventIdHash: label.eventId,
+    news: null,
+    held: false,
+  });
+  await client.workflow.start(workflowType, options);
+  await ended(stack, options.workflowId);
+  return options.workflowId;
 }
 
 async function tenantOf(database: RecordingStack['database']) {

@@ -17,6 +17,7 @@ import {
 } from '../../../features/messages/send/outbound-messages.ts';
 import { isOutcome } from '../../../features/messages/send/outcome-waiter.ts';
 import { HOLD_MS, queueMessage, type Sender } from '../../../features/messages/send/queue-message.ts';
+import { sendMessageTask } from '../../../features/messages/send/send-task.ts';
 import { messageOf } from '../../../features/messages/send/upstream-payload.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { ApiError, invalidParameter } from '../../errors/api-error.ts';
@@ -72,7 +73,7 @@ export async function respondToSend(context: ExternalContext, call: SendCall): P
   const messageId = await queueMessage(database, account, body, call);
   // The key was taken between our look and our attempt to take it.
   if (messageId === null) return await respondToSend(context, call);
-  void sends.starter.start(account, messageId);
+  void sends.start({ ...sendMessageTask(wabaId, messageId), tenantId: account.tenantId });
   return { response: await finalResponse(context, call, messageId), replayed: false };
 }
 

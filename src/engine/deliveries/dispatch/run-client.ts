@@ -1,8 +1,9 @@
-import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import type { EventIdHash } from '../../../platform/crypto/installation-secret.ts';
 import type { Logger } from '../../../platform/logger.ts';
-import { startOrReplace } from '../../../platform/temporal/start-or-replace.ts';
+import { startOnce, startOrReplace } from '../../../platform/temporal/start-workflow.ts';
 import { NEWS_SIGNAL } from '../../../platform/temporal/workflow-options.ts';
+import { ifOpen } from '../../../platform/temporal/workflow-states.ts';
 import type { DeliveryLabel } from '../../queue/claim.ts';
 import type { RunClient } from '../loop/delivery-runs.ts';
 import type { DeliveryNews } from '../run-news.ts';
@@ -21,30 +22,20 @@ export type RunClientTools = {
 
 export function makeRunClient(tools: RunClientTools): RunClient {
   const { client, logger, onStart } = tools;
-  const optionsOf = async (label: DeliveryLabel, begin: { news: DeliveryNews | null; held: boolean }) => {
+  const startOf = async (label: DeliveryLabel, begin: { news: DeliveryNews | null; held: boolean }) => {
     const eventIdHash = await tools.eventIdHash(label.eventId);
     return deliveryStart({ ...tools, eager: true }, label, { ...begin, eventIdHash });
   };
   const signal = async (workflowId: string, news: DeliveryNews): Promise<boolean> => {
-    try {
-      await client.workflow.getHandle(workflowId).signal(NEWS_SIGNAL, news);
-      return true;
-    } catch (error) {
-      ignoreEnded(error);
-      return false;
-    }
+    const signalled = client.workflow.getHandle(workflowId).signal(NEWS_SIGNAL, news);
+    return (await ifOpen(signalled.then(() => true))) ?? false;
   };
   return {
     async start(label, begin) {
-      const options = await optionsOf(label, begin);
+      const start = await startOf(label, begin);
       const startMs = Date.now();
-      try {
-        await client.workflow.start('deliverEvent', options);
-      } catch (error) {
-        if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
-        throw error;
-      }
-      onStart(label, { startMs, workflowId: options.workflowId });
+      if ((await startOnce(client, start)) === 'running') return false;
+      onStart(label, { startMs, workflowId: start.options.workflowId });
       return true;
     },
 
@@ -52,18 +43,13 @@ export function makeRunClient(tools: RunClientTools): RunClient {
 
     async wait(label, news) {
       // Its run did not come for the attempt: it may be lost, or unable to go on.
-      const options = await optionsOf(label, { news, held: false });
-      const answer = await startOrReplace({ client, logger, workflowType: 'deliverEvent', options });
-      if (answer === 'running') await signal(options.workflowId, news);
+      const start = await startOf(label, { news, held: false });
+      const answer = await startOrReplace({ client, logger, ...start });
+      if (answer === 'running') await signal(start.options.workflowId, news);
     },
 
     async cancel(workflowId) {
-      await client.workflow.getHandle(workflowId).cancel().catch(ignoreEnded);
+      await ifOpen(client.workflow.getHandle(workflowId).cancel());
     },
   };
-}
-
-/** A run that has ended needs no report. */
-export function ignoreEnded(error: unknown): void {
-  if (!(error instanceof WorkflowNotFoundError)) throw error;
 }

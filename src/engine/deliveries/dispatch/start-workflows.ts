@@ -1,8 +1,9 @@
-import type { Client, WorkflowStartOptions } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import type { Logger } from '../../../platform/logger.ts';
 import { type Loop, startLoop } from '../../../platform/loop.ts';
 import { publicDeliveryId } from '../../../platform/public-ids.ts';
+import { startOnce, type WorkflowStart } from '../../../platform/temporal/start-workflow.ts';
 import { searchAttributes } from '../../../platform/temporal/workflow-options.ts';
 import { type DeliveryLabel, deliveryWorkflowId } from '../../queue/claim.ts';
 import type { DeliveryLoop } from '../loop/delivery-loop.ts';
@@ -30,19 +31,22 @@ export function deliveryStart(
   { taskQueue, leaseMs, eager, publicUrl }: DeliveryStartTools,
   label: DeliveryLabel,
   { eventIdHash, ...begin }: Pick<DeliverEventInput, 'news' | 'held'> & { eventIdHash: string | null },
-): WorkflowStartOptions<(input: DeliverEventInput) => Promise<string>> {
+): WorkflowStart {
   const { deliveryId, deliveryDay } = label;
-  return {
+  const input: DeliverEventInput = { deliveryId, deliveryDay, leaseMs, ...begin };
+  const options = {
     taskQueue,
     workflowId: deliveryWorkflowId(label),
     // A run that was there shows how its delivery ended, or that an operator ended it.
-    workflowIdReusePolicy: (begin.news?.end ?? null) === null ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
+    workflowIdReusePolicy:
+      (begin.news?.end ?? null) === null ? ('ALLOW_DUPLICATE' as const) : ('REJECT_DUPLICATE' as const),
     requestEagerStart: eager,
-    args: [{ deliveryId, deliveryDay, leaseMs, ...begin }],
+    args: [input],
     typedSearchAttributes: searchAttributes({ ...label, eventId: eventIdHash }),
     staticSummary: `${label.eventType} → ${hostOf(label.endpointUrl)}`,
     staticDetails: detailsOf(label, eventIdHash, publicUrl),
   };
+  return { workflowType: 'deliverEvent', options };
 }
 
 function hostOf(url: string): string {
@@ -80,16 +84,16 @@ export function startSessionWorkflow(tools: {
     logger: tools.logger,
     turn: async () => {
       if (tools.loop.isShown()) return false;
-      await client.workflow.start<(input: DeliverSessionInput) => Promise<string>>('deliverSession', {
+      const input: DeliverSessionInput = { taskQueue: queues.session };
+      const options = {
         taskQueue: queues.deliveries,
         workflowId: `delivery-session/${worker}`,
-        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-        workflowIdConflictPolicy: 'USE_EXISTING',
-        args: [{ taskQueue: queues.session }],
+        args: [input],
         staticSummary: `delivery loop of ${worker}`,
         staticDetails:
           'Deliveries that succeed at once mostly have no workflow of their own: this process claims, sends and records them in groups. The pending activity shows the counts. Cancel and terminate lose nothing: it is started again.',
-      });
+      };
+      await startOnce(client, { workflowType: 'deliverSession', options });
       return false;
     },
   });

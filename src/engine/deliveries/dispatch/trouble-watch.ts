@@ -2,13 +2,12 @@ import type { Client } from '@temporalio/client';
 import type { Logger } from '../../../platform/logger.ts';
 import { type Loop, startLoop } from '../../../platform/loop.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
-import { startOrReplace } from '../../../platform/temporal/start-or-replace.ts';
+import { startOrReplace } from '../../../platform/temporal/start-workflow.ts';
 import { NEWS_SIGNAL, searchAttributes } from '../../../platform/temporal/workflow-options.ts';
-import { inTime, listWorkflows } from '../../../platform/temporal/workflow-states.ts';
+import { ifOpen, inTime, listWorkflows } from '../../../platform/temporal/workflow-states.ts';
 import { endpointIdOfWorkflow, listEndpointsInTrouble, troubleWorkflowId } from '../../queue/trouble.ts';
 import type { AttemptObserver } from '../attempt/settle-attempts.ts';
 import type { ReportedFailure } from '../trouble/look.ts';
-import { ignoreEnded } from './run-client.ts';
 
 export type EndpointTroubleInput = { endpointId: string; failure: ReportedFailure | null };
 
@@ -111,8 +110,8 @@ export class TroubleWatch {
       const signal = { signal: NEWS_SIGNAL, signalArgs: [note.failure] };
       await inTime(client, async () => {
         if (note.opens) await client.workflow.signalWithStart(TYPE, { ...startOf(taskQueue, id), ...signal });
-        else await client.workflow.getHandle(troubleWorkflowId(id)).signal(NEWS_SIGNAL, null);
-      }).catch(ignoreEnded);
+        else await ifOpen(client.workflow.getHandle(troubleWorkflowId(id)).signal(NEWS_SIGNAL, null));
+      });
     } catch (error) {
       this.#note(id, { ...note, failure: this.#notes.get(id)?.failure ?? note.failure });
       this.lost();

@@ -1,11 +1,6 @@
-import {
-  type Client,
-  WorkflowExecutionAlreadyStartedError,
-  type WorkflowExecutionDescription,
-  WorkflowNotFoundError,
-  type WorkflowStartOptions,
-} from '@temporalio/client';
+import type { Client, WorkflowExecutionDescription, WorkflowStartOptions } from '@temporalio/client';
 import type { Logger } from '../logger.ts';
+import { ifOpen } from './workflow-states.ts';
 
 /** A healthy worker takes a task within seconds; one that fails on every replay is never done with it. */
 const STUCK_AFTER_MS = 10 * 60_000;
@@ -13,28 +8,38 @@ const STUCK_AFTER_MS = 10 * 60_000;
 /** A pause is an operator's; one that was forgotten must not keep what waits for the workflow for ever. */
 const LONGEST_PAUSE_MS = 60 * 60_000;
 
-/** `running`: an earlier run has not ended and can go on. `replaced`: it could not, so it was terminated. */
-export type StartAnswer = 'started' | 'running' | 'replaced';
+/** A request waits for a start no longer. */
+export const START_WITHIN_MS = 3_000;
 
-type StartOrReplace = {
-  client: Client;
-  logger: Logger;
-  workflowType: string;
-  options: WorkflowStartOptions;
-};
+export type WorkflowStart = { workflowType: string; options: WorkflowStartOptions };
+
+type StartOrReplace = WorkflowStart & { client: Client; logger: Logger };
+
+/**
+ * Starts a workflow. `running`: a run of it is open, or the reuse policy of the start keeps an ended one. Rejects while
+ * Temporal is away, and when it refuses.
+ */
+export async function startOnce(
+  client: Client,
+  { workflowType, options }: WorkflowStart,
+): Promise<'started' | 'running'> {
+  try {
+    await client.workflow.start(workflowType, options);
+    return 'started';
+  } catch (error) {
+    // By its name: the API loads the client when it first needs it, and reads this file before.
+    if (error instanceof Error && error.name === 'WorkflowExecutionAlreadyStartedError') return 'running';
+    throw error;
+  }
+}
 
 /**
  * Starts a workflow unless a run of it is open. One that cannot go on is terminated and started again, which is safe
  * where the database says what is still to be done: it has no worker any more, or its code fails on its own history.
  */
-export async function startOrReplace(start: StartOrReplace): Promise<StartAnswer> {
+export async function startOrReplace(start: StartOrReplace): Promise<'started' | 'running' | 'replaced'> {
   const { client, logger, workflowType, options } = start;
-  try {
-    await client.workflow.start(workflowType, options);
-    return 'started';
-  } catch (error) {
-    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-  }
+  if ((await startOnce(client, start)) === 'started') return 'started';
   const reason = await whyStuck(start);
   if (reason === null) return 'running';
   const { workflowId } = options;
@@ -44,14 +49,9 @@ export async function startOrReplace(start: StartOrReplace): Promise<StartAnswer
 }
 
 async function whyStuck({ client, options }: StartOrReplace): Promise<string | null> {
-  try {
-    const run = await client.workflow.getHandle(options.workflowId).describe();
-    return stuckReason(run, options.taskQueue, Date.now());
-  } catch (error) {
-    // It has ended since: the next start finds its id free.
-    if (error instanceof WorkflowNotFoundError) return null;
-    throw error;
-  }
+  const run = await ifOpen(client.workflow.getHandle(options.workflowId).describe());
+  // It has ended since: the next start finds its id free.
+  return run === null ? null : stuckReason(run, options.taskQueue, Date.now());
 }
 
 /** Why a run cannot go on, by what Temporal says of it; null when it can, however long its activities take. */
