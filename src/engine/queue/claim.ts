@@ -149,7 +149,13 @@ export async function releaseClaims(
   );
 }
 
-/** Releases what dead processes claimed: their leases have ended, `withinSeconds` ago at most. */
+/** No claim is longer. */
+const LONGEST_LEASE = "interval '10 minutes'";
+
+/**
+ * Releases what dead processes claimed: their leases have ended, `withinSeconds` ago at most, or end in a future that only a
+ * database whose clock was set back since then can have.
+ */
 export async function releaseExpired(
   database: Database,
   options: { withinSeconds: number; limit: number },
@@ -160,6 +166,9 @@ export async function releaseExpired(
       where ctid = any (array(select ctid from delivery_queue
                                where state = 'claimed' and lease_until < now()
                                  and lease_until > now() - cast(:withinSeconds as float8) * interval '1 second'
+                               order by lease_until limit cast(:limit as integer) for update skip locked)
+                     || array(select ctid from delivery_queue
+                               where state = 'claimed' and lease_until > now() + ${LONGEST_LEASE}
                                order by lease_until limit cast(:limit as integer) for update skip locked))`,
     options,
   );

@@ -146,6 +146,16 @@ describe('an attempt', () => {
     expect(await attemptHead(database, loop)).toMatchObject({ state: 'delivered' });
   });
 
+  test('that a dead process claimed is taken over, though the clock of the database was set back since then', async () => {
+    const { database, loop } = await ladder([1_000]);
+    await database.raw(
+      `update delivery_queue set state = 'claimed', token = gen_random_uuid(),
+              lease_until = clock_timestamp() + interval '1 hour' where state = 'due'`,
+    );
+    expect(await releaseExpired(database, { withinSeconds: 60, limit: 10 })).toBe(1);
+    expect(await attemptHead(database, loop)).toMatchObject({ state: 'delivered' });
+  });
+
   test('of a delivery that has ended says how it ended', async () => {
     const { database, loop } = await ladder([1_000]);
     const [head] = await queue(database);
