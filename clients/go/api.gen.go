@@ -1406,7 +1406,7 @@ type SendAudio struct {
 	BizOpaqueCallbackData string            `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendAudioContext `json:"context,omitempty"`
 
-	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	// Extra Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
 	Extra map[string]any `json:"extra,omitempty"`
 
 	// MessagingProduct Always whatsapp.
@@ -1443,7 +1443,7 @@ type SendContacts struct {
 	Contacts              []SendContactsContactsItem `json:"contacts"`
 	Context               *SendContactsContext       `json:"context,omitempty"`
 
-	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	// Extra Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
 	Extra map[string]any `json:"extra,omitempty"`
 
 	// MessagingProduct Always whatsapp.
@@ -1531,7 +1531,7 @@ type SendDocument struct {
 	Context               *SendDocumentContext `json:"context,omitempty"`
 	Document              SendDocumentDocument `json:"document"`
 
-	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	// Extra Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
 	Extra map[string]any `json:"extra,omitempty"`
 
 	// MessagingProduct Always whatsapp.
@@ -1568,7 +1568,7 @@ type SendImage struct {
 	BizOpaqueCallbackData string            `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendImageContext `json:"context,omitempty"`
 
-	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	// Extra Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
 	Extra map[string]any `json:"extra,omitempty"`
 	Image SendImageImage `json:"image"`
 
@@ -1605,7 +1605,7 @@ type SendInteractiveAddressMessage struct {
 	BizOpaqueCallbackData string                                `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendInteractiveAddressMessageContext `json:"context,omitempty"`
 
-	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	// Extra Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
 	Extra       map[string]any                           `json:"extra,omitempty"`
 	Interactive SendInteractiveAddressMessageInteractive `json:"interactive"`
 
@@ -1704,7 +1704,7 @@ type SendInteractiveButton struct {
 	BizOpaqueCallbackData string                        `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendInteractiveButtonContext `json:"context,omitempty"`
 
-	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	// Extra Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
 	Extra       map[string]any                   `json:"extra,omitempty"`
 	Interactive SendInteractiveButtonInteractive `json:"interactive"`
 
@@ -1800,7 +1800,7 @@ type SendInteractiveCallPermissionRequest struct {
 	BizOpaqueCallbackData string                                       `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendInteractiveCallPermissionRequestContext `json:"context,omitempty"`
 
-	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	// Extra Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
 	Extra       map[string]any                                  `json:"extra,omitempty"`
 	Interactive SendInteractiveCallPermissionRequestInteractive `json:"interactive"`
 
@@ -1884,7 +1884,7 @@ type SendInteractiveCarousel struct {
 	BizOpaqueCallbackData string                          `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendInteractiveCarouselContext `json:"context,omitempty"`
 
-	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	// Extra Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
 	Extra       map[string]any                     `json:"extra,omitempty"`
 	Interactive SendInteractiveCarouselInteractive `json:"interactive"`
 
@@ -2037,7 +2037,7 @@ type SendInteractiveCatalogMessage struct {
 	BizOpaqueCallbackData string                                `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendInteractiveCatalogMessageContext `json:"context,omitempty"`
 
-	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	// Extra Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
 	Extra       map[string]any                           `json:"extra,omitempty"`
 	Interactive SendInteractiveCatalogMessageInteractive `json:"interactive"`
 
@@ -2127,7 +2127,7 @@ type SendInteractiveCtaURL struct {
 	BizOpaqueCallbackData string                        `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendInteractiveCtaURLContext `json:"context,omitempty"`
 
-	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	// Extra Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
 	Extra       map[string]any                   `json:"extra,omitempty"`
 	Interactive SendInteractiveCtaURLInteractive `json:"interactive"`
 
@@ -2218,7 +2218,7 @@ type SendInteractiveFlow struct {
 	BizOpaqueCallbackData string                      `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendInteractiveFlowContext `json:"context,omitempty"`
 
-	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	// Extra Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
 	Extra       map[string]any                 `json:"extra,omitempty"`
 	Interactive SendInteractiveFlowInteractive `json:"interactive"`
 
@@ -2321,7 +2321,7 @@ type SendInteractiveList struct {
 	BizOpaqueCallbackData string                      `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendInteractiveListContext `json:"context,omitempty"`
 
-	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	// Extra Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
 	Extra       map[string]any                 `json:"extra,omitempty"`
 	Interactive SendInteractiveListInteractive `json:"interactive"`
 
@@ -2419,7 +2419,7 @@ type SendInteractiveLocationRequestMessage struct {
 	BizOpaqueCallbackData string                                        `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendInteractiveLocationRequestMessageContext `json:"context,omitempty"`
 
-	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	// Extra Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
 	Extra       map[string]any                                   `json:"extra,omitempty"`
 	Interactive SendInteractiveLocationRequestMessageInteractive `json:"interactive"`
 
@@ -2503,7 +2503,7 @@ type SendInteractiveOrderDetails struct {
 	BizOpaqueCallbackData string                              `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendInteractiveOrderDetailsContext `json:"context,omitempty"`
 
-	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	// Extra Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
 	Extra       map[string]any                         `json:"extra,omitempty"`
 	Interactive SendInteractiveOrderDetailsInteractive `json:"interactive"`
 
@@ -2774,7 +2774,7 @@ type SendInteractiveOrderStatus struct {
 	BizOpaqueCallbackData string                             `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendInteractiveOrderStatusContext `json:"context,omitempty"`
 
-	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	// Extra Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
 	Extra       map[string]any                        `json:"extra,omitempty"`
 	Interactive SendInteractiveOrderStatusInteractive `json:"interactive"`
 
@@ -2871,7 +2871,7 @@ type SendInteractiveProduct struct {
 	BizOpaqueCallbackData string                         `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendInteractiveProductContext `json:"context,omitempty"`
 
-	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	// Extra Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
 	Extra       map[string]any                    `json:"extra,omitempty"`
 	Interactive SendInteractiveProductInteractive `json:"interactive"`
 
@@ -2956,7 +2956,7 @@ type SendInteractiveProductList struct {
 	BizOpaqueCallbackData string                             `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendInteractiveProductListContext `json:"context,omitempty"`
 
-	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	// Extra Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
 	Extra       map[string]any                        `json:"extra,omitempty"`
 	Interactive SendInteractiveProductListInteractive `json:"interactive"`
 
@@ -3052,7 +3052,7 @@ type SendInteractiveRequestContactInfo struct {
 	BizOpaqueCallbackData string                                    `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendInteractiveRequestContactInfoContext `json:"context,omitempty"`
 
-	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	// Extra Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
 	Extra       map[string]any                               `json:"extra,omitempty"`
 	Interactive SendInteractiveRequestContactInfoInteractive `json:"interactive"`
 
@@ -3136,7 +3136,7 @@ type SendInteractiveVoiceCall struct {
 	BizOpaqueCallbackData string                           `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendInteractiveVoiceCallContext `json:"context,omitempty"`
 
-	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	// Extra Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
 	Extra       map[string]any                      `json:"extra,omitempty"`
 	Interactive SendInteractiveVoiceCallInteractive `json:"interactive"`
 
@@ -3228,7 +3228,7 @@ type SendLocation struct {
 	BizOpaqueCallbackData string               `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendLocationContext `json:"context,omitempty"`
 
-	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	// Extra Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
 	Extra    map[string]any       `json:"extra,omitempty"`
 	Location SendLocationLocation `json:"location"`
 
@@ -3266,7 +3266,7 @@ type SendReaction struct {
 	BizOpaqueCallbackData string               `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendReactionContext `json:"context,omitempty"`
 
-	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	// Extra Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
 	Extra map[string]any `json:"extra,omitempty"`
 
 	// MessagingProduct Always whatsapp.
@@ -3302,7 +3302,7 @@ type SendSticker struct {
 	BizOpaqueCallbackData string              `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendStickerContext `json:"context,omitempty"`
 
-	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	// Extra Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
 	Extra map[string]any `json:"extra,omitempty"`
 
 	// MessagingProduct Always whatsapp.
@@ -3338,7 +3338,7 @@ type SendTemplate struct {
 	BizOpaqueCallbackData string               `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendTemplateContext `json:"context,omitempty"`
 
-	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	// Extra Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
 	Extra map[string]any `json:"extra,omitempty"`
 
 	// MessagingProduct Always whatsapp.
@@ -3506,7 +3506,7 @@ type SendText struct {
 	BizOpaqueCallbackData string           `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendTextContext `json:"context,omitempty"`
 
-	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	// Extra Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
 	Extra map[string]any `json:"extra,omitempty"`
 
 	// MessagingProduct Always whatsapp.
@@ -3542,7 +3542,7 @@ type SendVideo struct {
 	BizOpaqueCallbackData string            `json:"biz_opaque_callback_data,omitempty"`
 	Context               *SendVideoContext `json:"context,omitempty"`
 
-	// Extra Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+	// Extra Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
 	Extra map[string]any `json:"extra,omitempty"`
 
 	// MessagingProduct Always whatsapp.
@@ -4883,7 +4883,7 @@ func (c *Client) GetMedia(ctx context.Context, id string) (*UploadedMedia, error
 //
 // POST /api/external/messages
 //
-// The body is the upstream platform’s own message object with `phoneNumberId` in front, and `to` or `recipient`; with both, upstream uses `to`. The response waits up to about 10 seconds for upstream. Upstream checks its own limits. A type or a member that the service does not know is passed on, with an entry in `warnings`: also one beside the content, such as `category` of Direct Send.
+// The body is the upstream platform’s own message object with `phoneNumberId` in front, and `to` or `recipient`; with both, upstream uses `to`. The response waits up to about 10 seconds for upstream. Upstream checks its own limits. A type or a member that the service does not know is passed on, with an entry in `warnings`: also one next to the content, such as `category` of Direct Send.
 //
 // Scope: `send`.
 func (c *Client) SendMessage(ctx context.Context, params *SendMessageParams, body MessageToSend) (*SentMessage, error) {

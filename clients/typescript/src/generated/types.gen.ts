@@ -1291,7 +1291,7 @@ export type SendAudio = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
-     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
         [key: string]: unknown;
@@ -1322,7 +1322,7 @@ export type SendContacts = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
-     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
         [key: string]: unknown;
@@ -1386,7 +1386,7 @@ export type SendDocument = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
-     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
         [key: string]: unknown;
@@ -1418,7 +1418,7 @@ export type SendImage = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
-     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
         [key: string]: unknown;
@@ -1449,7 +1449,7 @@ export type SendInteractiveAddressMessage = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
-     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
         [key: string]: unknown;
@@ -1519,7 +1519,7 @@ export type SendInteractiveButton = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
-     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
         [key: string]: unknown;
@@ -1580,7 +1580,7 @@ export type SendInteractiveCallPermissionRequest = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
-     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
         [key: string]: unknown;
@@ -1635,7 +1635,7 @@ export type SendInteractiveCarousel = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
-     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
         [key: string]: unknown;
@@ -1729,7 +1729,7 @@ export type SendInteractiveCatalogMessage = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
-     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
         [key: string]: unknown;
@@ -1787,7 +1787,7 @@ export type SendInteractiveCtaUrl = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
-     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
         [key: string]: unknown;
@@ -1846,7 +1846,7 @@ export type SendInteractiveFlow = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
-     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
         [key: string]: unknown;
@@ -1916,7 +1916,7 @@ export type SendInteractiveList = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
-     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
         [key: string]: unknown;
@@ -1979,7 +1979,7 @@ export type SendInteractiveLocationRequestMessage = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
-     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
         [key: string]: unknown;
@@ -2034,7 +2034,7 @@ export type SendInteractiveNewType = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
-     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
         [key: string]: unknown;
@@ -2063,7 +2063,7 @@ export type SendInteractiveOrderDetails = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
-     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
         [key: string]: unknown;
@@ -2244,7 +2244,7 @@ export type SendInteractiveOrderStatus = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
-     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
         [key: string]: unknown;
@@ -2306,7 +2306,7 @@ export type SendInteractiveProduct = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
-     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
         [key: string]: unknown;
@@ -2362,7 +2362,7 @@ export type SendInteractiveProductList = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
-     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
         [key: string]: unknown;
@@ -2423,7 +2423,7 @@ export type SendInteractiveRequestContactInfo = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
-     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
         [key: string]: unknown;
@@ -2478,7 +2478,7 @@ export type SendInteractiveVoiceCall = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
-     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
         [key: string]: unknown;
@@ -2538,7 +2538,7 @@ export type SendLocation = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
-     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
         [key: string]: unknown;
@@ -2570,7 +2570,7 @@ export type SendNewType = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
-     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
         [key: string]: unknown;
@@ -2605,7 +2605,7 @@ export type SendReaction = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
-     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
         [key: string]: unknown;
@@ -2635,7 +2635,7 @@ export type SendSticker = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
-     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
         [key: string]: unknown;
@@ -2665,7 +2665,7 @@ export type SendTemplate = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
-     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
         [key: string]: unknown;
@@ -2799,7 +2799,7 @@ export type SendText = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
-     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
         [key: string]: unknown;
@@ -2829,7 +2829,7 @@ export type SendVideo = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
-     * Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.
+     * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
         [key: string]: unknown;

@@ -36,7 +36,7 @@ const COMMON = {
       {
         additionalProperties: true,
         description:
-          'Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning.',
+          'Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.',
       },
     ),
   ),

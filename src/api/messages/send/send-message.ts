@@ -218,7 +218,7 @@ export const sendMessage = restOperation({
   scope: 'send',
   summary: 'Send a message',
   description:
-    'The body is the upstream platform’s own message object with `phoneNumberId` in front, and `to` or `recipient`; with both, upstream uses `to`. The response waits up to about 10 seconds for upstream. Upstream checks its own limits. A type or a member that the service does not know is passed on, with an entry in `warnings`: also one beside the content, such as `category` of Direct Send.',
+    'The body is the upstream platform’s own message object with `phoneNumberId` in front, and `to` or `recipient`; with both, upstream uses `to`. The response waits up to about 10 seconds for upstream. Upstream checks its own limits. A type or a member that the service does not know is passed on, with an entry in `warnings`: also one next to the content, such as `category` of Direct Send.',
   tag: 'Messages',
   idempotent: true,
   errors: [

@@ -100,7 +100,7 @@ class SendAudio(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
-    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
+    """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["audio"]
     audio: SendAudioAudio
 
@@ -126,7 +126,7 @@ class SendContacts(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
-    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
+    """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["contacts"]
     contacts: list[SendContactsContactsItem]
 
@@ -197,7 +197,7 @@ class SendDocument(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
-    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
+    """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["document"]
     document: SendDocumentDocument
 
@@ -224,7 +224,7 @@ class SendImage(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
-    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
+    """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["image"]
     image: SendImageImage
 
@@ -250,7 +250,7 @@ class SendInteractiveAddressMessage(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
-    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
+    """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveAddressMessageInteractive
 
@@ -327,7 +327,7 @@ class SendInteractiveButton(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
-    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
+    """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveButtonInteractive
 
@@ -401,7 +401,7 @@ class SendInteractiveCallPermissionRequest(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
-    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
+    """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveCallPermissionRequestInteractive
 
@@ -465,7 +465,7 @@ class SendInteractiveCarousel(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
-    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
+    """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveCarouselInteractive
 
@@ -588,7 +588,7 @@ class SendInteractiveCatalogMessage(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
-    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
+    """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveCatalogMessageInteractive
 
@@ -657,7 +657,7 @@ class SendInteractiveCtaUrl(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
-    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
+    """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveCtaUrlInteractive
 
@@ -727,7 +727,7 @@ class SendInteractiveFlow(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
-    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
+    """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveFlowInteractive
 
@@ -808,7 +808,7 @@ class SendInteractiveList(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
-    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
+    """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveListInteractive
 
@@ -884,7 +884,7 @@ class SendInteractiveLocationRequestMessage(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
-    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
+    """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveLocationRequestMessageInteractive
 
@@ -948,7 +948,7 @@ class SendInteractiveOrderDetails(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
-    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
+    """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveOrderDetailsInteractive
 
@@ -1176,7 +1176,7 @@ class SendInteractiveOrderStatus(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
-    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
+    """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveOrderStatusInteractive
 
@@ -1251,7 +1251,7 @@ class SendInteractiveProduct(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
-    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
+    """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveProductInteractive
 
@@ -1316,7 +1316,7 @@ class SendInteractiveProductList(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
-    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
+    """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveProductListInteractive
 
@@ -1390,7 +1390,7 @@ class SendInteractiveRequestContactInfo(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
-    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
+    """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveRequestContactInfoInteractive
 
@@ -1454,7 +1454,7 @@ class SendInteractiveVoiceCall(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
-    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
+    """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
     interactive: SendInteractiveVoiceCallInteractive
 
@@ -1525,7 +1525,7 @@ class SendLocation(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
-    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
+    """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["location"]
     location: SendLocationLocation
 
@@ -1552,7 +1552,7 @@ class SendReaction(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
-    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
+    """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["reaction"]
     reaction: SendReactionReaction
 
@@ -1577,7 +1577,7 @@ class SendSticker(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
-    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
+    """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["sticker"]
     sticker: SendStickerSticker
 
@@ -1602,7 +1602,7 @@ class SendTemplate(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
-    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
+    """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["template"]
     template: SendTemplateTemplate
 
@@ -1743,7 +1743,7 @@ class SendText(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
-    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
+    """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: NotRequired[Literal["text"]]
     text: SendTextText
 
@@ -1768,7 +1768,7 @@ class SendVideo(TypedDict):
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
     extra: NotRequired[dict[str, Any]]
-    """Members of upstream’s that stand beside the content, for clients whose types do not have them; here they give no warning."""
+    """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["video"]
     video: SendVideoVideo
 
