@@ -117,7 +117,7 @@ describe('migrations', () => {
 
   test('wait for a table that is in use only for a while, and are done by themselves', async () => {
     const { database } = await testDatabase();
-    const next = { ...MIGRATIONS, '0002-next': columnOf('tenants', 'next_column') };
+    const next = { ...MIGRATIONS, '9000-next': columnOf('tenants', 'next_column') };
     const migrating = await database.transaction(async (trx) => {
       await trx.raw('lock table tenants in access share mode');
       const under = migrate(database, { migrations: next });
@@ -125,20 +125,20 @@ describe('migrations', () => {
       await new Promise((resolve) => setTimeout(resolve, 5_000));
       return { under };
     });
-    expect(await migrating.under).toEqual(['0002-next']);
+    expect(await migrating.under).toEqual(['9000-next']);
   });
 
   test('are done or not, each by itself: after a failure the next try goes on behind what is done', async () => {
     const { database } = await testDatabase();
-    const two = { ...MIGRATIONS, '0002-done': columnOf('tenants', 'done_column') };
+    const two = { ...MIGRATIONS, '9000-done': columnOf('tenants', 'done_column') };
     const failing = { up: () => Promise.reject(new Error('disk full')), down: () => Promise.resolve() };
-    await expect(migrate(database, { migrations: { ...two, '0003-fails': failing } })).rejects.toThrow(
+    await expect(migrate(database, { migrations: { ...two, '9001-fails': failing } })).rejects.toThrow(
       'disk full',
     );
     expect((await readSchemaState(database, two)).pending).toEqual([]);
-    const mended = { ...two, '0003-fails': columnOf('tenants', 'mended_column') };
-    expect((await readSchemaState(database, mended)).pending).toEqual(['0003-fails']);
-    expect(await migrate(database, { migrations: mended })).toEqual(['0003-fails']);
+    const mended = { ...two, '9001-fails': columnOf('tenants', 'mended_column') };
+    expect((await readSchemaState(database, mended)).pending).toEqual(['9001-fails']);
+    expect(await migrate(database, { migrations: mended })).toEqual(['9001-fails']);
   });
 
   test('make an index anew whose making was cut off, while its table is written to', async () => {
@@ -148,14 +148,14 @@ describe('migrations', () => {
       up: (knex: Knex) => createIndexConcurrently(knex, 'tenants_by_name', 'on tenants (business_name)'),
       down: (knex: Knex) => knex.raw('drop index tenants_by_name'),
     };
-    const migrations = { ...MIGRATIONS, '0002-index': index };
+    const migrations = { ...MIGRATIONS, '9000-index': index };
     // What a concurrent index that was cancelled leaves behind.
     await database.raw('create index tenants_by_name on tenants (business_name)');
     await database.raw(
       `update pg_index set indisvalid = false where indexrelid = 'tenants_by_name'::regclass`,
     );
     expect((await readSchemaState(database, migrations)).invalidIndexes).toEqual(['tenants_by_name']);
-    expect(await migrate(database, { migrations })).toEqual(['0002-index']);
+    expect(await migrate(database, { migrations })).toEqual(['9000-index']);
     expect(await readSchemaState(database, migrations)).toMatchObject({ invalidIndexes: [], pending: [] });
   });
 

@@ -28,12 +28,12 @@ function makeNextVersion(): string {
     expect(text, path).toContain(from);
     writeFileSync(file, text.replace(from, to));
   };
-  const migration = `'0002-next': {
+  const migration = `'9000-next': {
     up: (knex: Knex) => knex.raw('alter table worker_processes add column version text'),
     down: (knex: Knex) => knex.raw('alter table worker_processes drop column version'),
   },`;
-  const baseline = `'0001-baseline': { up: baseline.up, down: baseline.down },`;
-  change('schema-state.ts', baseline, `${baseline}\n${migration}`);
+  const end = '\n};\n\nexport type SchemaState';
+  change('schema-state.ts', end, `\n  ${migration}${end}`);
   change('worker-processes.ts', '(id, recent_attempts', '(version, id, recent_attempts');
   change('worker-processes.ts', 'values (:id,', `values ('next', :id,`);
   return directory;
@@ -117,7 +117,7 @@ test('two versions run together on the expanded schema, and a step back needs no
   const next = makeNextVersion();
   const nextApi = startProcess(next, 'api', on(nextPort));
   const nextWorker = startProcess(next, 'worker', settings);
-  await nextWorker.says('lacks 0002-next');
+  await nextWorker.says('lacks 9000-next');
   await eventually('the next API is not ready', () => status(nextPort), { is: 503 });
   await send(oldPort);
 
