@@ -27,7 +27,7 @@ describe('every alert has its runbook', () => {
   const notices = ALERT_KINDS.flatMap((kind) => KINDS[kind].notice ?? []);
 
   test.each(notices)('the notice %s is in the table for tenants', (notice) => {
-    expect(read('docs/tenants/webhooks.md')).toContain(`\n| \`${alertName(notice)}\` | `);
+    expect(read('docs/tenants/endpoint-alerts.md')).toContain(`\n| \`${alertName(notice)}\` | `);
   });
 
   const { groups } = parse(read('charts/heliograph/files/alert-rules.yaml')) as {

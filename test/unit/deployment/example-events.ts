@@ -13,7 +13,7 @@ import { repositoryFile } from './compose-file.ts';
 const PUBLIC_URL = 'https://gateway.example';
 const OCCURRED_AT = new Date('2026-11-21T09:30:00.123Z');
 
-/** The events that docs/tenants/webhooks.md shows: what the service makes of upstream fixtures, as JSON text. */
+/** The events that docs/tenants/events.md shows: what the service makes of upstream fixtures, as JSON text. */
 export function exampleEvents(): Record<CoreEventType, string> {
   const image = firstItem('in_image_caption_url');
   return {

@@ -9,15 +9,16 @@ import { repositoryFile } from './compose-file.ts';
 import { exampleEvents } from './example-events.ts';
 
 const DOCUMENT = repositoryFile('docs/tenants/webhooks.md');
+const EVENTS = repositoryFile('docs/tenants/events.md');
 
 /** The JSON below `<!-- example: type -->`. */
 function documentedExample(type: string): string {
-  const block = new RegExp(`<!-- example: ${type} -->\\n\`\`\`json\\n([\\s\\S]*?)\\n\`\`\``).exec(DOCUMENT);
-  if (block?.[1] === undefined) throw new Error(`docs/tenants/webhooks.md shows no example of ${type}`);
+  const block = new RegExp(`<!-- example: ${type} -->\\n\`\`\`json\\n([\\s\\S]*?)\\n\`\`\``).exec(EVENTS);
+  if (block?.[1] === undefined) throw new Error(`docs/tenants/events.md shows no example of ${type}`);
   return block[1];
 }
 
-describe('docs/tenants/webhooks.md', () => {
+describe('the pages about webhooks and events', () => {
   test.each(EVENT_TYPES)('the example of %s is what the service makes of an upstream body', (type) => {
     const expected = JSON.stringify(JSON.parse(exampleEvents()[type]), null, 2);
     expect(documentedExample(type)).toBe(expected);

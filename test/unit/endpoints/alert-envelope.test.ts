@@ -38,13 +38,13 @@ describe('an alert', () => {
   test('is documented as it is made', () => {
     const [, example] =
       /<!-- example: endpoint alert -->\n```json\n([\s\S]*?)\n```/.exec(
-        repositoryFile('docs/tenants/webhooks.md'),
+        repositoryFile('docs/tenants/endpoint-alerts.md'),
       ) ?? [];
     expect(example).toBe(JSON.stringify(JSON.parse(serializeAlert(ENVELOPE)), null, 2));
   });
 
   test('its headers are documented', () => {
-    const document = repositoryFile('docs/tenants/webhooks.md').toLowerCase();
+    const document = repositoryFile('docs/tenants/endpoint-alerts.md').toLowerCase();
     for (const name of Object.keys(HEADERS)) expect(document).toContain(`\`${name.toLowerCase()}\``);
   });
 });

@@ -26,7 +26,7 @@ const textOf = (markup: string) => markup.replace(/<[^>]*>/g, ' ').replaceAll('&
 test.each(RULES)(
   '%s: the rule for %s is in the docs, the API document and the portal',
   async (type, path, rule) => {
-    const docs = repositoryFile('docs/tenants/webhooks.md').replace(/\s+/g, ' ');
+    const docs = repositoryFile('docs/tenants/events.md').replace(/\s+/g, ' ');
     const section = docs.split(`## \`${type}\``)[1]?.split(' ## ')[0] ?? '';
     expect(section).toContain(rule);
     const { body: document } = await api.app.inject({ url: '/api/external/openapi.json' });
