@@ -25,9 +25,9 @@ const NOTES = `
     ('functions.sql', '311de582002c4d6160415cda6cdeb9f2b4e2b43e4fba1af1c942a2c76eb38589')`;
 
 export const WABA = '900000000000101';
-export const NUMBER = '800000000000111';
+const NUMBER = '800000000000111';
 
-export type EarlierDatabase = { database: DatabasePool; url: string; endpoints: string[] };
+type EarlierDatabase = { database: DatabasePool; url: string; endpoints: string[] };
 
 /** A database of 26 November 2026 with a tenant and endpoints, which have settings that are gone by now. */
 export async function earlierDatabase(urls: readonly string[]): Promise<EarlierDatabase> {
@@ -62,9 +62,9 @@ export async function earlierDatabase(urls: readonly string[]): Promise<EarlierD
 type Delivery = { id: string; day: string; endpoint: string; event: string; eventDay: string; lane: string };
 
 /** What the next functions do is done as the processes of that day did it, by the functions of that day. */
-export type Published = { event: string; deliveries: Delivery[] };
+type Published = { event: string; deliveries: Delivery[] };
 
-export type Publishing = {
+type Publishing = {
   endpoints: readonly string[];
   lane: string;
   type?: string;
