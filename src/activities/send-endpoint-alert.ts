@@ -1,4 +1,4 @@
-import { recordAlert } from '../engine/notices/alert-notices.ts';
+import { recordAlert } from '../ops/alerts/alert-notices.ts';
 import {
   type AlertActivityTools,
   attemptAlert,

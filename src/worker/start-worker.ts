@@ -110,10 +110,11 @@ export async function startWorker(
   const { intake, onPeers, peers } = startIntakeLoop(tools, onDirectIntake);
   const { retentionDays } = config;
   const housekeeping = startHousekeeping({ database: upkeepDatabase, objectStore, logger, retentionDays });
-  loops.push(intake, housekeeping, ...startDeliveryLoops(config, { ...tools, onPeers, peers }));
+  const alertKeeper = startAlertKeeper({ config, secretBox, database: upkeepDatabase, logger });
+  loops.push(intake, housekeeping, alertKeeper, ...startDeliveryLoops(config, { ...tools, onPeers, peers }));
   /** The starter of workflows begins when Temporal is up. */
   const onTask = { wake: () => {} };
-  const listener = listen(config, { ...tools, intake, onTask });
+  const listener = listen(config, { ...tools, intake, alertKeeper, onTask });
   watch.listens(listener);
   void warnWhenNotDurable(upkeepDatabase, logger);
   const { connection, upkeep } = await connectWhenUp(config, tools);
@@ -198,8 +199,10 @@ async function prepareDatabase(tools: Parameters<typeof rehearse>[0], logger: Lo
   }
 }
 
-function listen(config: Config, parts: Tools & { intake: IntakeLoop; onTask: { wake(): void } }) {
-  const { intake, onTask, database, upkeepDatabase, delivery, logger } = parts;
+type Woken = { intake: IntakeLoop; alertKeeper: Loop; onTask: { wake(): void } };
+
+function listen(config: Config, parts: Tools & Woken) {
+  const { intake, alertKeeper, onTask, database, upkeepDatabase, delivery, logger } = parts;
   const listener = listenToDatabase({
     url: config.database.url,
     directUrl: config.database.directUrl,
@@ -207,7 +210,10 @@ function listen(config: Config, parts: Tools & { intake: IntakeLoop; onTask: { w
     handlers: {
       heliograph_inbox: (payload) => intake.notified(payload),
       heliograph_deliveries: () => delivery.loop.wake(),
-      heliograph_endpoints: (endpointId) => delivery.troubleWatch.changed(endpointId),
+      heliograph_endpoints: (endpointId) => {
+        delivery.troubleWatch.changed(endpointId);
+        alertKeeper.wake();
+      },
       heliograph_workflow_tasks: () => onTask.wake(),
     },
     logger,
@@ -261,7 +267,6 @@ function startDeliveryLoops(
   return [
     startHeartbeat({ ...delivery, database, logger, onPeers }),
     ...startDeliveryUpkeep(config, delivery, { database, logger, isLeader }),
-    startAlertKeeper({ config, secretBox, database: upkeepDatabase, logger }),
     startFiguresKeeper({ database: upkeepDatabase, logger, isLeader }),
     startOrderRelease(config, { database: upkeepDatabase, logger, isLeader, secretBox }),
   ];

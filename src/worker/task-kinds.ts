@@ -1,4 +1,3 @@
-import { SEND_ENDPOINT_ALERT } from '../engine/notices/alert-notices.ts';
 import { REFRESH_NUMBERS } from '../features/accounts/followed-numbers.ts';
 import { APPROVE_API_KEY } from '../features/keys/key-request-store.ts';
 import { SEND_MAIL } from '../features/mail/mails.ts';
@@ -6,6 +5,7 @@ import { STORE_INBOUND_MEDIA } from '../features/messages/media/media.ts';
 import { ENRICH_ORDER } from '../features/messages/orders/orders.ts';
 import { SEND_MESSAGE } from '../features/messages/send/send-task.ts';
 import { REPLAY_DELIVERIES } from '../features/replays/replay-steps.ts';
+import { SEND_ENDPOINT_ALERT } from '../ops/alerts/alert-notices.ts';
 import { ERASE_TASKS } from '../ops/erasures/erasure-store.ts';
 import type { TaskKind } from '../platform/temporal/workflow-tasks.ts';
 

@@ -1,14 +1,7 @@
 import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import {
-  deleteUpTo,
-  execute,
-  query,
-  queryColumn,
-  queryOne,
-  queryValue,
-} from '../../platform/postgres/sql.ts';
-import { insertEndpointAlert } from '../notices/alert-notices.ts';
+import { deleteUpTo, execute, query, queryColumn, queryValue } from '../../platform/postgres/sql.ts';
+import { type EndpointChange, RECORD_CHANGE } from './endpoint-changes.ts';
 
 export type EndpointCounts = {
   endpointId: string;
@@ -136,7 +129,7 @@ export async function startProbing(
   endpointId: string,
   { probeAfterMs, reason }: { probeAfterMs: number; reason: string },
 ): Promise<boolean> {
-  return await changeMode(trx, endpointId, { alert: 'failing', reason }, [
+  return await changeMode(trx, endpointId, { change: 'failing', reason }, [
     `mode = 'probing', mode_reason = :reason, failing_since = coalesce(failing_since, now()), failing_notified = true,
      probe_failures = 0, next_probe_at = clock_timestamp() + :probeAfterMs * interval '1 millisecond'`,
     `mode = 'open'`,
@@ -198,7 +191,7 @@ export async function noteReports(trx: Transaction, reports: readonly EndpointRe
 
 /** The deliveries that waited go first. */
 export async function endProbing(trx: Transaction, endpointId: string): Promise<boolean> {
-  return await changeMode(trx, endpointId, { alert: 'recovered', reason: 'a probe succeeded' }, [
+  return await changeMode(trx, endpointId, { change: 'recovered', reason: 'a probe succeeded' }, [
     `mode = 'open', mode_reason = null, failing_since = null, failing_notified = false, probe_failures = 0,
      next_probe_at = null, backlog_due_at = case when has_backlog then backlog_due(backlog_retried_at) end`,
     `mode = 'probing'`,
@@ -212,28 +205,29 @@ export async function disableEndpoint(
   endpointId: string,
   { version, reason }: { version: number | null; reason: string },
 ): Promise<boolean> {
-  return await changeMode(trx, endpointId, { alert: 'disabled', reason }, [
+  return await changeMode(trx, endpointId, { change: 'disabled', reason }, [
     `mode = 'disabled', mode_reason = :reason, next_probe_at = null, failing_notified = true`,
     `mode in ('open', 'probing') and (cast(:version as integer) is null or version = cast(:version as integer))`,
     { version },
   ]);
 }
 
-/** Changes an endpoint that meets the condition; notifies its tenant and the workers. False: it does not meet it. */
+/** Changes an endpoint that meets the condition, records that and notifies the workers. False: it does not meet it. */
 async function changeMode(
   trx: Transaction,
   endpointId: string,
-  alert: { alert: 'failing' | 'recovered' | 'disabled'; reason: string },
-  [change, condition, values]: [change: string, condition: string, values: Record<string, number | null>],
+  recorded: Pick<EndpointChange, 'change' | 'reason'>,
+  [columns, condition, values]: [columns: string, condition: string, values: Record<string, number | null>],
 ): Promise<boolean> {
-  const row = await queryOne<{ wabaId: string }>(
+  const changed = await execute(
     trx,
-    `update webhook_endpoints set ${change}, mode_changed_at = now(), version = version + 1, updated_at = now()
-      where id = :endpointId and ${condition} returning waba_id as "wabaId"`,
-    { endpointId, reason: alert.reason, ...values },
+    `with changed as (
+       update webhook_endpoints set ${columns}, mode_changed_at = now(), version = version + 1, updated_at = now()
+        where id = :endpointId and ${condition} returning id, mode, mode_reason)
+     ${RECORD_CHANGE}`,
+    { endpointId, ...recorded, ...values },
   );
-  if (row === null) return false;
-  await insertEndpointAlert(trx, { ...row, endpointId, ...alert });
+  if (changed === 0) return false;
   trx.notify('heliograph_endpoints', endpointId);
   return true;
 }

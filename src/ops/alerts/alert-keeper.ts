@@ -12,6 +12,7 @@ import {
 import { queueAlertMails } from './alert-mails.ts';
 import { followConditions } from './alerts.ts';
 import { lookForConditions } from './conditions.ts';
+import { notifyOfChanges, notifyOfFailures } from './endpoint-notices.ts';
 import { ACTIVITY_STEP, noteActivity } from './silence.ts';
 
 const EVERY_MS = 30_000;
@@ -28,7 +29,10 @@ export type AlertKeeperTools = {
   isDevelopment?: boolean;
 };
 
-/** Every half minute, in one of all workers: opens and ends alerts, and tells of them. */
+/**
+ * Notifies tenants of changes of their endpoints, woken by these. Every half minute, in one of all workers: opens and ends
+ * alerts, and notifies of them.
+ */
 export function startAlertKeeper({
   config,
   secretBox,
@@ -43,16 +47,15 @@ export function startAlertKeeper({
   return startLoop({
     name: 'alert-keeper',
     logger: tools.logger,
-    turn: async () => {
-      await keepAlerts({ ...tools, mailer, isDevelopment: config.mode === 'development' }, new Date());
-      return false;
-    },
+    turn: async () =>
+      await keepAlerts({ ...tools, mailer, isDevelopment: config.mode === 'development' }, new Date()),
   });
 }
 
-/** One turn, unless another process had it lately. */
-export async function keepAlerts(tools: AlertKeeperTools, now: Date): Promise<void> {
+/** One turn; without what another process did lately. True: more changes of endpoints wait. */
+export async function keepAlerts(tools: AlertKeeperTools, now: Date): Promise<boolean> {
   const { database, logger } = tools;
+  const isMore = await notifyOfChanges(database);
   await runStep(database, ACTIVITY_STEP, HOUR_MS, async () => {
     const before = (await listHousekeepingSteps(database)).find(({ step }) => step === ACTIVITY_STEP);
     await noteActivity(database, before?.succeededAt ?? null, now);
@@ -63,12 +66,14 @@ export async function keepAlerts(tools: AlertKeeperTools, now: Date): Promise<vo
     if (failed.length > 0)
       throw new Error(`alert checks failed: ${failed.map(({ kind }) => kind).join(', ')}`);
   });
+  return isMore;
 }
 
 /** Returns which kinds could not be looked at. */
 async function turn({ database, mailer, isDevelopment = false }: AlertKeeperTools, now: Date) {
   const looked = await lookForConditions(database, now, { isDevelopment });
   await followConditions(database, looked);
+  await notifyOfFailures(database);
   if (mailer !== null) await queueAlertMails(database, mailer);
   return looked.filter((look) => 'error' in look);
 }

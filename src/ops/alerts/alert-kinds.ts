@@ -1,6 +1,6 @@
-import type { EndpointNotice, WabaNotice } from '../../engine/notices/alert-envelope.ts';
 import { DESTINATION_SET } from '../../platform/audit/audit.ts';
 import { QUESTIONS } from '../health/limits.ts';
+import type { NoticeKind, NoticeState } from './alert-envelope.ts';
 
 export const ALERT_KINDS = [
   'endpoint_failing',
@@ -37,11 +37,11 @@ type KindDescription = {
   title: string;
   audience: 'tenant' | 'operator' | 'both';
   /** Its name at operations URLs; absent: it is not sent there. */
-  notice?: EndpointNotice | WabaNotice;
+  notice?: NoticeKind;
   /** Nothing is wrong and nothing waits: it is to be known. It raises no alarm. */
   isNotice?: true;
-  /** The beginning is reported elsewhere, in the transaction that noticed it. */
-  toldAtOnce?: true;
+  /** Of which of its states tenants are notified there; absent: all. Changes and failures of endpoints are notified one by one. */
+  noticeStates?: readonly NoticeState[];
   /** What it means, and then what to do: the runbook of the portal and of docs/operators/runbooks.md. */
   meaning: string;
   steps: readonly string[];
@@ -52,7 +52,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
     title: 'Endpoint failing',
     audience: 'tenant',
     notice: 'failing',
-    toldAtOnce: true,
+    noticeStates: ['lasting'],
     meaning:
       'Most or all attempts at a webhook endpoint fail. Its deliveries are kept: retried by the schedule, or, while the endpoint is `probing`, held back while a probe tests it.',
     steps: [
@@ -65,7 +65,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
     title: 'Endpoint disabled',
     audience: 'tenant',
     notice: 'disabled',
-    toldAtOnce: true,
+    noticeStates: ['lasting'],
     meaning:
       'A webhook endpoint was switched off because every attempt failed for days, or because it returned 410 Gone. Its events are kept.',
     steps: [
@@ -78,7 +78,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
     title: 'Deliveries failed',
     audience: 'tenant',
     notice: 'deliveries_failed',
-    toldAtOnce: true,
+    noticeStates: [],
     meaning: 'Deliveries used up all their attempts in the last 24 hours and are not retried automatically.',
     steps: [
       'Filter the deliveries by this endpoint and the state "failed", and read the last error.',

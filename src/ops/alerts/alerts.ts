@@ -1,5 +1,3 @@
-import type { NoticeState } from '../../engine/notices/alert-envelope.ts';
-import { insertEndpointAlert, insertWabaNotice } from '../../engine/notices/alert-notices.ts';
 import { type Audited, recordBy } from '../../platform/audit/audit.ts';
 import type { ErasedTable, NamedIn } from '../../platform/erasing.ts';
 import { columnsOf } from '../../platform/postgres/arrays.ts';
@@ -7,7 +5,9 @@ import type { Database, Transaction } from '../../platform/postgres/database.ts'
 import { deleteUpTo, execute, query, queryValue } from '../../platform/postgres/sql.ts';
 import { alertUuidOf, publicAlertId, uuidV7 } from '../../platform/public-ids.ts';
 import { invalidValue, RequestError } from '../../platform/request-input.ts';
+import { isAboutEndpoint, type NoticeState } from './alert-envelope.ts';
 import { type AlertKind, KINDS, kindsFor } from './alert-kinds.ts';
+import { insertNotice } from './alert-notices.ts';
 import type { Condition, Looked } from './conditions.ts';
 
 /** An alert that lasts is reported again after so long. */
@@ -111,16 +111,13 @@ async function takeReminders(trx: Transaction): Promise<Changed[]> {
   );
 }
 
-/** At the operations URL of its WABA. Of endpoints, those who change them report beginning and end. */
+/** At the operations URL of its WABA. */
 async function tell(trx: Transaction, alert: Changed, state: NoticeState): Promise<void> {
-  const { notice: name, toldAtOnce } = KINDS[alert.kind];
-  const { wabaId, subject: endpointId, reason, details } = alert;
-  if (name === undefined || wabaId === null || (toldAtOnce && state !== 'lasting')) return;
-  // Each hour with final failures is reported by itself.
-  if (name === 'deliveries_failed') return;
-  const notice = { wabaId, state, reason, details };
-  if (name.includes('.')) await insertWabaNotice(trx, { ...notice, alert: name as never });
-  else await insertEndpointAlert(trx, { ...notice, endpointId, alert: name as never });
+  const { notice, noticeStates } = KINDS[alert.kind];
+  const { wabaId, subject, reason, details } = alert;
+  if (notice === undefined || wabaId === null || noticeStates?.includes(state) === false) return;
+  const endpointId = isAboutEndpoint(notice) ? subject : null;
+  await insertNotice(trx, { wabaId, endpointId, alert: notice, state, reason, details });
 }
 
 /** Who looks at alerts: a user of a tenant, or an operator where `tenantId` is null. */

@@ -1,7 +1,5 @@
 import { type AttemptVerdict, judgeAttempt } from '../../engine/deliveries/judge-outcome.ts';
 import { signStandard } from '../../engine/endpoint/webhook-signature.ts';
-import { alertHeaders } from '../../engine/notices/alert-envelope.ts';
-import { type AlertToSend, findAlertToSend, recordAlert } from '../../engine/notices/alert-notices.ts';
 import { webhookTargets } from '../../features/endpoints/webhook-targets.ts';
 import { type SecretBox, SecretBoxError } from '../../platform/crypto/secret-box.ts';
 import { isSameTarget } from '../../platform/http/same-target.ts';
@@ -10,6 +8,8 @@ import { publicAlertId } from '../../platform/public-ids.ts';
 import { nextDelayMs } from '../../platform/retry-schedule.ts';
 import { type HttpSender, isProxyFailure } from '../../platform/sender/http-sender.ts';
 import type { SendingAttempt } from '../../platform/temporal/activity-kit.ts';
+import { alertHeaders } from './alert-envelope.ts';
+import { type AlertToSend, findAlertToSend, recordAlert } from './alert-notices.ts';
 import { operationsSecretPlace } from './sealed-columns.ts';
 
 export type AlertActivityTools = {

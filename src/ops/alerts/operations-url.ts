@@ -1,11 +1,5 @@
 import { listEndpoints, type UrlSetByKey } from '../../engine/endpoint/store.ts';
 import { newWebhookSecret } from '../../engine/endpoint/webhook-signature.ts';
-import { alertName } from '../../engine/notices/alert-envelope.ts';
-import {
-  type AlertPosition,
-  type ListedAlert,
-  listEndpointAlerts,
-} from '../../engine/notices/alert-notices.ts';
 import { knownWaba } from '../../features/accounts/accounts.ts';
 import { checkWabaUrl, type UrlRules } from '../../features/endpoints/url-check.ts';
 import { type Audited, recordChange } from '../../platform/audit/audit.ts';
@@ -15,6 +9,8 @@ import type { Database } from '../../platform/postgres/database.ts';
 import { execute, query, queryOne } from '../../platform/postgres/sql.ts';
 import { publicAlertId } from '../../platform/public-ids.ts';
 import { RequestError } from '../../platform/request-input.ts';
+import { alertName } from './alert-envelope.ts';
+import { type AlertPosition, type ListedAlert, listEndpointAlerts } from './alert-notices.ts';
 import { operationsSecretPlace } from './sealed-columns.ts';
 
 /**

@@ -1,4 +1,5 @@
-import { beforeEach } from 'vitest';
+import { beforeEach, expect } from 'vitest';
+import { noteQuietChanges } from '../../../src/engine/endpoint/endpoint-changes.ts';
 import { noteTokenRefused } from '../../../src/features/accounts/access-tokens.ts';
 import type { AlertViewer } from '../../../src/ops/alerts/alerts.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
@@ -25,6 +26,13 @@ export let endpointId: string;
 export const seen = (viewer = admin) => openAlerts(store.database, viewer);
 
 export const look = () => turn(store.database);
+
+/** Every attempt fails since more than an hour at an endpoint that stays open, and its tenant is not yet notified. */
+export async function failQuietly(): Promise<void> {
+  const { database } = store;
+  await database.raw(`update webhook_endpoints set failing_since = now() - interval '61 minutes'`);
+  expect(await noteQuietChanges(database, 'failing')).toEqual([endpointId]);
+}
 
 /** Upstream refuses the access token of the WABA since a while, such as '1 hour'. */
 export async function refuseToken(since: string): Promise<void> {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { countFailed, tellFailing } from '../../../src/engine/endpoint/endpoint-failures.ts';
+import { countFailed } from '../../../src/engine/endpoint/endpoint-failures.ts';
 import { noteTokenTaken } from '../../../src/features/accounts/access-tokens.ts';
 import { enableEndpoint } from '../../../src/features/endpoints/endpoint-modes.ts';
 import { keepAlerts } from '../../../src/ops/alerts/alert-keeper.ts';
@@ -21,6 +21,7 @@ import { testSecretBox } from '../../support/test-accounts.ts';
 import {
   admin,
   endpointId,
+  failQuietly,
   look,
   operator,
   refuseToken,
@@ -36,8 +37,7 @@ useAlertStore();
 describe('an alert', () => {
   test('opens once while its condition lasts, is the tenant’s alone, and ends with it', async () => {
     const { database } = store;
-    await execute(database, 'update webhook_endpoints set failing_since = now()');
-    await database.transaction((trx) => tellFailing(trx, endpointId));
+    await failQuietly();
     await look();
     await look();
     expect(await seen()).toEqual([`endpoint_failing ${endpointId}`]);

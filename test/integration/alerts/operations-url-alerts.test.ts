@@ -1,9 +1,26 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { tellFailing } from '../../../src/engine/endpoint/endpoint-failures.ts';
+import { noteQuietChanges } from '../../../src/engine/endpoint/endpoint-changes.ts';
+import { countFailed, countRecentlyFailed } from '../../../src/engine/endpoint/endpoint-failures.ts';
+import { endProbing, noteWorking, startProbing } from '../../../src/engine/endpoint/endpoint-health.ts';
 import { noteTokenTaken } from '../../../src/features/accounts/access-tokens.ts';
+import { enableEndpoint, holdEndpoint } from '../../../src/features/endpoints/endpoint-modes.ts';
+import { keepAlerts } from '../../../src/ops/alerts/alert-keeper.ts';
+import { allAlerts, resolveAlert } from '../../../src/ops/alerts/alerts.ts';
+import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { shownUrl } from '../../../src/platform/http/outbound-url.ts';
+import type { Transaction } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { endpointId, look, refuseToken, store, tenant, useAlertStore } from './alert-store.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import {
+  endpointId,
+  failQuietly,
+  look,
+  refuseToken,
+  seen,
+  store,
+  tenant,
+  useAlertStore,
+} from './alert-store.ts';
 
 useAlertStore();
 
@@ -52,21 +69,115 @@ describe('at the operations URL', () => {
     ).toHaveLength(3);
   });
 
-  test('a failing endpoint is told once by the change of its mode, and then daily', async () => {
+  const names = async () => (await told()).map(({ alert, state }) => [alert, state]);
+  const probe = { probeAfterMs: 1_000, reason: 'most attempts fail: 9 of the last 10' };
+  const change = (work: (trx: Transaction) => Promise<unknown>) =>
+    store.database.transaction(async (trx) => void (await work(trx)));
+
+  test('a failing endpoint is told once by its change, and then daily', async () => {
     const { database } = store;
-    await execute(database, 'update webhook_endpoints set failing_since = now()');
-    await database.transaction((trx) => tellFailing(trx, endpointId));
+    await failQuietly();
     await look();
-    expect((await told()).map(({ alert, state }) => [alert, state])).toEqual([
-      ['endpoint.failing', undefined],
-    ]);
+    expect(await names()).toEqual([['endpoint.failing', undefined]]);
     await execute(database, `update alerts set told_at = told_at - interval '25 hours'`);
     await look();
     const bodies = await told();
-    expect(bodies.map(({ alert, state }) => [alert, state])).toEqual([
+    expect(await names()).toEqual([
       ['endpoint.failing', undefined],
       ['endpoint.failing', 'lasting'],
     ]);
     expect(bodies[1].endpoint).toMatchObject({ id: endpointId, url: shownUrl('https://shop.example/hook') });
+  });
+
+  test('an endpoint that fails and recovers between two looks has done both, each as it was then', async () => {
+    const { database } = store;
+    const before = new Date();
+    await change((trx) => startProbing(trx, endpointId, probe));
+    await change((trx) => endProbing(trx, endpointId));
+    const changedBy = Date.now();
+    expect(await told()).toEqual([]);
+    await look();
+    const bodies = await told();
+    expect(bodies).toMatchObject([
+      {
+        alert: 'endpoint.failing',
+        reason: probe.reason,
+        endpoint: { mode: 'probing', modeReason: probe.reason },
+      },
+      {
+        alert: 'endpoint.recovered',
+        reason: 'a probe succeeded',
+        endpoint: { mode: 'open', modeReason: null },
+      },
+    ]);
+    for (const { occurredAt } of bodies) {
+      expect(Date.parse(occurredAt)).toBeGreaterThanOrEqual(before.getTime() - 1_000);
+      expect(Date.parse(occurredAt)).toBeLessThanOrEqual(changedBy + 1_000);
+    }
+    expect(await seen()).toEqual([]);
+    await look();
+    expect(await told()).toHaveLength(2);
+    expect(await query(database, 'select 1 from endpoint_changes')).toEqual([]);
+  });
+
+  test('a change that is undone is no change', async () => {
+    const undone = store.database.transaction(async (trx) => {
+      expect(await startProbing(trx, endpointId, probe)).toBe(true);
+      throw new Error('undone');
+    });
+    await expect(undone).rejects.toThrow('undone');
+    await look();
+    expect(await told()).toEqual([]);
+  });
+
+  test('an alert that was resolved by hand changes nothing of what endpoints do', async () => {
+    const { database } = store;
+    await failQuietly();
+    await look();
+    const [alert] = await allAlerts({ database }, { wabaId: tenant.wabaId, state: 'open', limit: 5 });
+    await resolveAlert({ database, actor: SYSTEM }, alert?.alertId ?? '');
+    await change((trx) => noteWorking(trx, new Map([[endpointId, true]])));
+    expect(await noteQuietChanges(database, 'recovered')).toEqual([endpointId]);
+    await look();
+    expect((await told()).map(({ alert: name, reason }) => [name, reason])).toEqual([
+      ['endpoint.failing', 'every attempt fails; deliveries are tried again by the retry schedule'],
+      ['endpoint.recovered', 'an attempt succeeded'],
+    ]);
+  });
+
+  test('what a user switches is told to nobody', async () => {
+    const { database } = store;
+    const tools = { database, actor: SYSTEM };
+    await change((trx) => startProbing(trx, endpointId, probe));
+    const reason = 'known';
+    await holdEndpoint(tools, tenant.wabaId, { id: endpointId, mode: 'disabled', reason });
+    await enableEndpoint(tools, tenant.wabaId, { id: endpointId, waiting: 'send', by: 'x' });
+    expect(await noteQuietChanges(database, 'recovered')).toEqual([]);
+    await look();
+    expect(await names()).toEqual([['endpoint.failing', undefined]]);
+  });
+
+  test('a flood of failures for good is one alert an hour, whatever the number of processes', async () => {
+    const { database } = store;
+    const tools = { database, logger: silentLogger, mailer: null };
+    const fail = async (count: number) => {
+      await change((trx) => countFailed(trx, new Map([[endpointId, count]])));
+      await execute(database, 'update housekeeping_steps set next_at = now()');
+      await Promise.all([1, 2, 3].map(() => keepAlerts(tools, new Date())));
+    };
+    await fail(1);
+    await fail(5_000);
+    expect(await told()).toHaveLength(1);
+    await execute(database, `update alert_notices set created_at = created_at - interval '61 minutes'`);
+    await fail(10);
+    expect((await told()).map(({ alert, reason, details }) => [alert, reason, details.failed])).toEqual([
+      ['endpoint.deliveries_failed', '1 delivery has failed permanently: no more attempts are made', 1],
+      [
+        'endpoint.deliveries_failed',
+        '5,010 deliveries have failed permanently: no more attempts are made',
+        5_010,
+      ],
+    ]);
+    expect(await countRecentlyFailed(database, tenant.wabaId)).toEqual(new Map([[endpointId, 5_011]]));
   });
 });

@@ -76,7 +76,9 @@ test(`an endpoint that is down keeps ${EVENTS} events with few workflows, distur
     expect([...dead.lastOfKey.values()].every((sequence) => sequence === LADDER.length)).toBe(true);
     expect(dead.lastOfKey.size).toBe(KEYS);
     expect(await modeOf(database, deadId)).toBe('open');
-    expect(await alertsOf(database, deadId)).toEqual(['failing', 'recovered']);
+    await eventually('its tenant is notified', () => alertsOf(database, deadId), {
+      is: ['failing', 'recovered'],
+    });
 
     figures.mostOpenWorkflows = await watch.stop();
     figures.samples = watch.samples();

@@ -3,7 +3,7 @@ import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
 import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
-import { query } from '../../../src/platform/postgres/sql.ts';
+import { query, queryColumn } from '../../../src/platform/postgres/sql.ts';
 import { type RunningWorker, startWorker } from '../../../src/worker/start-worker.ts';
 import { bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
 import { openDeliveries, type ReceivingTenant, receivingTenant } from '../../support/receiving-tenant.ts';
@@ -148,12 +148,13 @@ describe('the delivery loop', () => {
     const delivered = receiver.received.filter(({ status }) => status === 200);
     expect(new Set(delivered.map(({ headers }) => headers['webhook-id'])).size).toBe(600);
     expect(violations(delivered)).toEqual([]);
-    const alerts = await query<{ alert: string }>(
-      store.database,
-      'select alert from alert_notices where endpoint_id = :id order by created_at',
-      { id },
-    );
-    expect(alerts.map(({ alert }) => alert)).toEqual(['failing', 'recovered']);
+    const notices = async () =>
+      await queryColumn<string>(
+        store.database,
+        'select alert from alert_notices where endpoint_id = :id order by created_at',
+        { id },
+      );
+    await eventually('its tenant is notified', notices, { is: ['failing', 'recovered'] });
   });
 
   test('sends nothing to a paused endpoint, loses nothing of it, and goes on when it is enabled', async () => {

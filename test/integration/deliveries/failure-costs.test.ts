@@ -4,7 +4,7 @@ import { settleAttempts } from '../../../src/engine/deliveries/attempt/settle-at
 import { makeEndpointHealth } from '../../../src/engine/deliveries/breaker.ts';
 import { EndpointLimiter } from '../../../src/engine/deliveries/loop/attempt-limits.ts';
 import { DeliveryRuns } from '../../../src/engine/deliveries/loop/delivery-runs.ts';
-import { countFailed, tellFailures } from '../../../src/engine/endpoint/endpoint-failures.ts';
+import { countFailed, takeUntoldFailures } from '../../../src/engine/endpoint/endpoint-failures.ts';
 import {
   addEndpointCounts,
   endProbing,
@@ -180,7 +180,7 @@ test('processes that note failures of the same endpoints in any order never bloc
         await addEndpointCounts(trx, counts());
         await noteWorking(trx, new Map(shuffled().map((id, n) => [id, n % 2 > 0])));
       },
-      (trx: Transaction) => tellFailures(trx, shuffled()[0] ?? ''),
+      (trx: Transaction) => takeUntoldFailures(trx, shuffled()[0] ?? ''),
     ];
     await Promise.all(works.map((work) => database.transaction(async (trx) => void (await work(trx)))));
   }

@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { newWebhookSecret } from '../../../src/engine/endpoint/webhook-signature.ts';
-import { alertWorkflowId, insertEndpointAlert } from '../../../src/engine/notices/alert-notices.ts';
+import { alertWorkflowId, insertNotice } from '../../../src/ops/alerts/alert-notices.ts';
 import {
   clearOperationsUrl,
   endpointAlertsOf,
@@ -46,7 +46,7 @@ const setUrl = (path = '/operations') => setOperationsUrl(tools(), tenant.wabaId
 async function raise(alert: 'failing' | 'disabled' | 'recovered' = 'failing'): Promise<string> {
   const notice = { wabaId: tenant.wabaId, endpointId, alert, reason: '9 of 10 failed' };
   const uuid = await stack.database.transaction((trx) =>
-    insertEndpointAlert(trx, { ...notice, details: { failures: 9 } }),
+    insertNotice(trx, { ...notice, details: { failures: 9 } }),
   );
   if (uuid === null) throw new Error('no such endpoint');
   return uuid;
@@ -169,7 +169,7 @@ describe('an alert about an endpoint', () => {
     const { wabaId } = await freshTenant(stack.database);
     expect(await endpointAlertsOf(tools(), wabaId)).toEqual([]);
     const elsewhere = { wabaId, endpointId, alert: 'failing' as const, reason: null };
-    expect(await stack.database.transaction((trx) => insertEndpointAlert(trx, elsewhere))).toBeNull();
+    expect(await stack.database.transaction((trx) => insertNotice(trx, elsewhere))).toBeNull();
   });
 });
 

@@ -4,15 +4,9 @@ import { makeEndpointHealth } from '../../../src/engine/deliveries/breaker.ts';
 import { TroubleWatch } from '../../../src/engine/deliveries/dispatch/trouble-watch.ts';
 import { EndpointLimiter } from '../../../src/engine/deliveries/loop/attempt-limits.ts';
 import { startEndpointKeeper } from '../../../src/engine/deliveries/loop/endpoint-keeper.ts';
-import {
-  countFailed,
-  countRecentlyFailed,
-  findQuietlyFailing,
-  findUntoldFailures,
-  tellFailures,
-} from '../../../src/engine/endpoint/endpoint-failures.ts';
+import { noteQuietChanges } from '../../../src/engine/endpoint/endpoint-changes.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
-import { query } from '../../../src/platform/postgres/sql.ts';
+import { query, queryColumn } from '../../../src/platform/postgres/sql.ts';
 import { startHeartbeat } from '../../../src/worker/heartbeat.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
@@ -141,18 +135,13 @@ describe('the endpoint keeper', () => {
       is: 'disabled',
     });
     expect(await query(database, 'select 1 from delivery_queue')).toHaveLength(1);
-    const alerts = await query<{ alert: string }>(database, 'select alert from alert_notices');
-    expect(alerts.map(({ alert }) => alert)).toEqual(['disabled']);
+    expect(await changesOf(database)).toEqual(['disabled']);
   });
 
-  const alertsOf = async (database: Database) =>
-    await query<{ alert: string; body: Buffer }>(
-      database,
-      'select alert, body from alert_notices order by created_at, id',
-    );
-  const toldOf = async (database: Database) => (await alertsOf(database)).map(({ alert }) => alert);
+  const changesOf = async (database: Database) =>
+    await queryColumn<string>(database, 'select change from endpoint_changes order by id');
 
-  test('tells of an endpoint with little traffic that only fails, leaves it open, and tells when it is back', async () => {
+  test('notes of an endpoint with little traffic that it only fails, leaves it open, and notes when it is back', async () => {
     const { database, id } = await withEndpoint();
     const { health } = keep(database, 'first');
     keep(database, 'second');
@@ -162,41 +151,23 @@ describe('the endpoint keeper', () => {
       async () =>
         (await query(database, 'select 1 from webhook_endpoints where failing_since is not null')).length > 0,
     );
-    expect(await toldOf(database)).toEqual([]);
+    expect(await changesOf(database)).toEqual([]);
     await database.raw(`update webhook_endpoints set failing_since = failing_since - interval '2 minutes'`);
-    await eventually('told', async () => (await toldOf(database)).length > 0);
+    await eventually('noted', async () => (await changesOf(database)).length > 0);
     health.record(id, attempt(true));
-    await eventually('told again', async () => (await toldOf(database)).length > 1);
-    expect(await toldOf(database)).toEqual(['failing', 'recovered']);
+    await eventually('noted again', async () => (await changesOf(database)).length > 1);
+    expect(await changesOf(database)).toEqual(['failing', 'recovered']);
     expect((await modeOf(database, id))?.mode).toBe('open');
   });
 
   test('one failed attempt is enough when nothing succeeded for an hour', async () => {
     const { database, id } = await withEndpoint();
     await database.raw(`update webhook_endpoints set failing_since = now() - interval '61 minutes'`);
-    expect(await findQuietlyFailing(database)).toEqual([id]);
-    await database.raw(`update webhook_endpoints set failing_since = now() - interval '59 minutes'`);
-    expect(await findQuietlyFailing(database)).toEqual([]);
-  });
-
-  test('tells a flood of failures for good in one alert an hour, whatever the number of processes', async () => {
-    const { database, id } = await withEndpoint();
-    const fail = async (count: number) => {
-      await database.transaction((trx) => countFailed(trx, new Map([[id, count]])));
-      return await Promise.all([1, 2, 3].map(() => database.transaction((trx) => tellFailures(trx, id))));
-    };
-    expect((await fail(1)).filter(Boolean)).toHaveLength(1);
-    expect((await fail(5_000)).filter(Boolean)).toHaveLength(0);
-    expect(await findUntoldFailures(database)).toEqual([]);
-    await database.raw(`update webhook_endpoints set failures_notified_at = now() - interval '61 minutes'`);
-    expect(await findUntoldFailures(database)).toEqual([id]);
-    expect((await fail(10)).filter(Boolean)).toHaveLength(1);
-    const alerts = (await alertsOf(database)).map(({ body }) => JSON.parse(body.toString()));
-    expect(alerts.map(({ alert, details }) => [alert, details.failed])).toEqual([
-      ['endpoint.deliveries_failed', 1],
-      ['endpoint.deliveries_failed', 5_010],
-    ]);
-    expect(await countRecentlyFailed(database, WABA)).toEqual(new Map([[id, 5_011]]));
+    expect(await noteQuietChanges(database, 'failing')).toEqual([id]);
+    await database.raw(
+      `update webhook_endpoints set failing_since = now() - interval '59 minutes', failing_notified = false`,
+    );
+    expect(await noteQuietChanges(database, 'failing')).toEqual([]);
   });
 
   test('leaves the heartbeat alone: a process whose keeper is held up stays alive to the others', async () => {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { newWebhookSecret } from '../../../src/engine/endpoint/webhook-signature.ts';
-import { insertEndpointAlert } from '../../../src/engine/notices/alert-notices.ts';
+import { insertNotice } from '../../../src/ops/alerts/alert-notices.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
 import { type FreshTenant, freshTenant } from '../../support/test-accounts.ts';
 import { addKey, apiOfFile, comparable } from '../api/api-harness.ts';
@@ -331,7 +331,7 @@ describe('the operations URL', () => {
     const { id: endpointId } = (await call('POST', ENDPOINTS, { url: URL })).json();
     for (const alert of ['failing', 'disabled', 'recovered'] as const) {
       await api.database.transaction((trx) =>
-        insertEndpointAlert(trx, { wabaId: tenant.wabaId, endpointId, alert, reason: null }),
+        insertNotice(trx, { wabaId: tenant.wabaId, endpointId, alert, reason: null }),
       );
     }
     const first = (await call('GET', '/api/external/endpoint-alerts?limit=2')).json();

@@ -1,6 +1,6 @@
 import { newWebhookSecret } from '../../../src/engine/endpoint/webhook-signature.ts';
-import { alertWorkflowId, insertEndpointAlert } from '../../../src/engine/notices/alert-notices.ts';
 import { startReplay } from '../../../src/features/replays/replays.ts';
+import { alertWorkflowId, insertNotice } from '../../../src/ops/alerts/alert-notices.ts';
 import { saveOperationsUrl } from '../../../src/ops/alerts/operations-url.ts';
 import { operationsSecretPlace } from '../../../src/ops/alerts/sealed-columns.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
@@ -110,7 +110,7 @@ async function recordAlerts(stack: RecordingStack, endpointId: string): Promise<
   const send = async (behaviour: Behaviour): Promise<string> => {
     receiver.behave(behaviour);
     const alert = { wabaId: WABA, endpointId, alert: 'failing' as const, reason: 'recorded' };
-    const uuid = await database.transaction((trx) => insertEndpointAlert(trx, alert));
+    const uuid = await database.transaction((trx) => insertNotice(trx, alert));
     const workflowId = alertWorkflowId(uuid ?? '');
     await started(stack, workflowId);
     return workflowId;

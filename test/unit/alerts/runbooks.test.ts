@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { alertName } from '../../../src/engine/notices/alert-envelope.ts';
+import { alertName } from '../../../src/ops/alerts/alert-envelope.ts';
 import { ALERT_KINDS, anchorOf, KINDS } from '../../../src/ops/alerts/alert-kinds.ts';
 
 const RUNBOOKS = read('docs/operators/runbooks.md');

@@ -11,7 +11,6 @@ const FLOOR_PLAN: readonly { floor: string; rooms: Readonly<Record<string, strin
       'src/engine/endpoint':
         'an endpoint as the engine reads it: settings, signature, filter, health, circuit breaker',
       'src/engine/deliveries': 'from an event to an attempt: body, signature, filter, loop, outcome',
-      'src/engine/notices': 'alerts that go to tenants as webhooks',
     },
   },
   {

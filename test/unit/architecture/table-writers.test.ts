@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { repositoryFile } from '../deployment/compose-file.ts';
 import { ROOMS } from './import-policy.ts';
+import { schemaText } from './schema-text.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
@@ -50,9 +51,10 @@ const SHARED_BY_FUNCTIONS: typeof SHARED = {
 /** It works in transactions that are rolled back. */
 const NEVER_COMMITTED = ['src/worker/rehearsal.ts'];
 
-const SCHEMA = repositoryFile('src/platform/postgres/migrations/schema.sql');
 const TABLES = new Set(
-  [...SCHEMA.matchAll(/^create (?:unlogged )?table (?:if not exists )?(\w+)/gm)].map(([, name = '']) => name),
+  [...schemaText().matchAll(/^create (?:unlogged )?table (?:if not exists )?(\w+)/gm)].map(
+    ([, name = '']) => name,
+  ),
 );
 const MIGRATIONS = 'src/platform/postgres/migrations';
 const SOURCES = new Map(

@@ -138,8 +138,6 @@ export function refusals(): ShownText[] {
 
 /** The reasons of alerts, which carry the facts. */
 export function alertReasons(): ShownText[] {
-  const alerts = SOURCES.filter(
-    (path) => path.startsWith('src/ops/alerts/') || path.startsWith('src/engine/notices/'),
-  );
+  const alerts = SOURCES.filter((path) => path.startsWith('src/ops/alerts/'));
   return alerts.flatMap((path) => textsAt(repositoryFile(path), path, isReason));
 }

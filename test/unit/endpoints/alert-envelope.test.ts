@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { alertHeaders, serializeAlert } from '../../../src/engine/notices/alert-envelope.ts';
+import { alertHeaders, serializeAlert } from '../../../src/ops/alerts/alert-envelope.ts';
 import { isSameTarget } from '../../../src/platform/http/same-target.ts';
 import { repositoryFile } from '../deployment/compose-file.ts';
 

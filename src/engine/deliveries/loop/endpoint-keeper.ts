@@ -1,13 +1,5 @@
 import { type Loop, startLoop } from '../../../platform/loop.ts';
-import type { Database } from '../../../platform/postgres/database.ts';
-import {
-  findQuietlyFailing,
-  findQuietlyRecovered,
-  findUntoldFailures,
-  tellFailing,
-  tellFailures,
-  tellRecovered,
-} from '../../endpoint/endpoint-failures.ts';
+import { noteQuietChanges } from '../../endpoint/endpoint-changes.ts';
 import {
   addEndpointCounts,
   disableEndpoint,
@@ -123,19 +115,7 @@ async function slowWork({ database, logger, disableAfterHours }: EndpointKeeperT
     await database.transaction((trx) => disableEndpoint(trx, endpointId, { version: null, reason }));
     logger.info({ endpointId }, 'an endpoint was disabled: it only failed for days; its events are kept');
   }
-  await tellTenants(database);
+  await noteQuietChanges(database, 'failing');
+  await noteQuietChanges(database, 'recovered');
   await applyWantedScopes(database);
-}
-
-/** Reports beside changes of the mode: failures for good, and endpoints that fail with too few attempts to be stopped. */
-async function tellTenants(database: Database): Promise<void> {
-  for (const [find, tell] of [
-    [findUntoldFailures, tellFailures],
-    [findQuietlyFailing, tellFailing],
-    [findQuietlyRecovered, tellRecovered],
-  ] as const) {
-    for (const endpointId of await find(database)) {
-      await database.transaction(async (trx) => void (await tell(trx, endpointId)));
-    }
-  }
 }

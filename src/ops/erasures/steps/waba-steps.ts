@@ -1,6 +1,5 @@
 import { eventsOfWaba, quietEvents } from '../../../engine/deliveries/erase-events.ts';
 import { QUARANTINE_COUNTS } from '../../../engine/inbox/quarantine-counts.ts';
-import { ALERT_NOTICES } from '../../../engine/notices/alert-notices.ts';
 import { eraseDeliveriesOfWaba, ORDERING_KEYS } from '../../../engine/queue/erase-deliveries.ts';
 import { findWaba } from '../../../features/accounts/accounts.ts';
 import { UPSTREAM_PROBLEMS } from '../../../features/accounts/upstream-problems.ts';
@@ -24,6 +23,7 @@ import { type ErasedTable, eraseRowsOfWaba, NotYetErased } from '../../../platfo
 import type { Database } from '../../../platform/postgres/database.ts';
 import { query } from '../../../platform/postgres/sql.ts';
 import { deleteTasks, listTasksOfWaba } from '../../../platform/temporal/workflow-tasks.ts';
+import { ALERT_NOTICES } from '../../alerts/alert-notices.ts';
 import { ALERT_TABLES } from '../../alerts/alerts.ts';
 import { deleteEmptyWaba, removeWaba } from '../account-removal.ts';
 import { auditStep, type ErasureStep, fileStep, rowStep, type StepContext } from '../erasure-step.ts';

@@ -2,7 +2,7 @@ import { USER_AGENT } from '../../platform/http/user-agent.ts';
 
 export type EndpointNotice = 'failing' | 'disabled' | 'recovered' | 'deliveries_failed' | 'backlog';
 
-export type WabaNotice =
+type WabaNotice =
   | 'api_key.expiring'
   | 'client_certificate.expiring'
   | 'access_token.refused'
@@ -38,8 +38,12 @@ export type AlertEnvelope = {
 /** Counting stops here: an alert must not cost a look at a million rows. */
 export const MAX_WAITING = 10_000;
 
+export function isAboutEndpoint(alert: NoticeKind): boolean {
+  return !alert.includes('.');
+}
+
 export function alertName(alert: NoticeKind): string {
-  return alert.includes('.') ? alert : `endpoint.${alert}`;
+  return isAboutEndpoint(alert) ? `endpoint.${alert}` : alert;
 }
 
 /** The body of an alert. Throws RangeError when occurredAt is no date. */

@@ -11,19 +11,21 @@ import {
   type NoticeKind,
   type NoticeState,
   serializeAlert,
-  type WabaNotice,
 } from './alert-envelope.ts';
 
-export type NewEndpointAlert = {
+export type NewNotice = {
   wabaId: string;
-  endpointId: string;
-  alert: EndpointNotice;
+  /** Null: it is about no endpoint. */
+  endpointId: string | null;
+  alert: NoticeKind;
   /** Given where it is sent again, and at its end. */
   state?: NoticeState;
   /** Public: tenants read it. */
   reason: string | null;
   /** More for programs to read, public as well. */
   details?: AlertEnvelope['details'];
+  /** As it was when it happened, where that is not now. */
+  asOf?: { mode: string; modeReason: string | null; at: Date };
 };
 
 const NOWHERE_TO_SEND = 'the WABA had no operations URL';
@@ -32,48 +34,24 @@ export function alertWorkflowId(alertUuid: string): string {
   return `endpoint-alert/${alertUuid}`;
 }
 
-/** Sent when the WABA has an operations URL. Returns the alert's id; null when the WABA has no such endpoint. */
-export async function insertEndpointAlert(trx: Transaction, alert: NewEndpointAlert): Promise<string | null> {
-  const { wabaId, endpointId } = alert;
-  const subject = await findSubject(trx, wabaId, endpointId);
-  if (subject === null) return null;
-  const { userId, hasOperationsUrl, waiting, ...endpoint } = subject;
-  const about = { userId, waiting, endpoint: { id: endpointId, ...endpoint } };
-  return await insertNotice(trx, alert, { about, endpointId, hasOperationsUrl });
-}
-
-/** Sends something else about a WABA to its operations URL; without one, nothing is noted. */
-export async function insertWabaNotice(
-  trx: Transaction,
-  notice: Omit<NewEndpointAlert, 'endpointId' | 'alert'> & { alert: WabaNotice },
-): Promise<void> {
-  const text =
-    'select tenant_id as "userId" from wabas where waba_id = :wabaId and operations_url is not null';
-  const [waba] = await query<{ userId: string }>(trx, text, { wabaId: notice.wabaId });
-  if (waba === undefined) return;
-  await insertNotice(trx, notice, { about: waba, endpointId: null, hasOperationsUrl: true });
-}
-
 export const SEND_ENDPOINT_ALERT: TaskKind = {
   workflowType: 'sendEndpointAlert',
   summary: 'tell a tenant at its operations URL',
 };
 
-async function insertNotice(
-  trx: Transaction,
-  { details = {}, ...notice }: Omit<NewEndpointAlert, 'endpointId' | 'alert'> & { alert: NoticeKind },
-  to: {
-    about: Pick<AlertEnvelope, 'userId' | 'waiting' | 'endpoint'>;
-    endpointId: string | null;
-    hasOperationsUrl: boolean;
-  },
-): Promise<string> {
-  const { wabaId, alert, state, reason } = notice;
-  const occurredAt = new Date();
+/**
+ * Sent when the WABA has an operations URL; without one, only those about endpoints are kept. Returns the id of the notice;
+ * null when there is none, as where the WABA has no such endpoint.
+ */
+export async function insertNotice(trx: Transaction, notice: NewNotice): Promise<string | null> {
+  const { wabaId, endpointId, alert, state, reason, details = {}, asOf } = notice;
+  const about = await findSubject(trx, notice);
+  if (about === null) return null;
+  const { hasOperationsUrl, ...subject } = about;
+  const occurredAt = asOf?.at ?? new Date();
   const uuid = uuidV7(occurredAt.getTime());
   const alertId = publicAlertId(uuid);
-  const said = { alertId, alert, state, occurredAt, wabaId, reason, details };
-  const body = serializeAlert({ ...said, ...to.about });
+  const body = serializeAlert({ alertId, alert, state, occurredAt, wabaId, reason, details, ...subject });
   await execute(
     trx,
     `insert into alert_notices (id, waba_id, endpoint_id, alert, body, created_at, given_up_at, last_error)
@@ -81,15 +59,15 @@ async function insertNotice(
     {
       uuid,
       wabaId,
-      endpointId: to.endpointId,
+      endpointId,
       alert,
       body: Buffer.from(body),
       occurredAt,
-      givenUpAt: to.hasOperationsUrl ? null : occurredAt,
-      lastError: to.hasOperationsUrl ? null : NOWHERE_TO_SEND,
+      givenUpAt: hasOperationsUrl ? null : occurredAt,
+      lastError: hasOperationsUrl ? null : NOWHERE_TO_SEND,
     },
   );
-  if (to.hasOperationsUrl) {
+  if (hasOperationsUrl) {
     const task = { workflowId: alertWorkflowId(uuid), kind: SEND_ENDPOINT_ALERT };
     await insertWorkflowTasks(trx, [
       { ...task, wabaId, eventId: alertId, argument: { wabaId, alertId: uuid } },
@@ -98,19 +76,40 @@ async function insertNotice(
   return uuid;
 }
 
-type Subject = NonNullable<AlertEnvelope['endpoint']> & {
+type Subject = Pick<AlertEnvelope, 'userId' | 'waiting' | 'endpoint'> & { hasOperationsUrl: boolean };
+
+async function findSubject(trx: Transaction, notice: NewNotice): Promise<Subject | null> {
+  const { wabaId, endpointId, asOf } = notice;
+  if (endpointId === null) {
+    const text = `select tenant_id as "userId", true as "hasOperationsUrl" from wabas
+      where waba_id = :wabaId and operations_url is not null`;
+    return await queryOne<Subject>(trx, text, { wabaId });
+  }
+  const found = await findEndpointSubject(trx, wabaId, endpointId);
+  if (found === null) return null;
+  const { userId, hasOperationsUrl, waiting, url, description } = found;
+  const { mode, modeReason } = asOf ?? found;
+  const endpoint = { id: endpointId, url: shownUrl(url), description, mode, modeReason };
+  return { userId, hasOperationsUrl, waiting, endpoint };
+}
+
+type EndpointSubject = {
   userId: string;
   hasOperationsUrl: boolean;
   waiting: number;
+  url: string;
+  description: string;
+  mode: string;
+  modeReason: string | null;
 };
 
 /** Heads and those behind them are counted apart, because each has its own index. */
-async function findSubject(
+async function findEndpointSubject(
   trx: Transaction,
   wabaId: string,
   endpointId: string,
-): Promise<Omit<Subject, 'id'> | null> {
-  const [row] = await query<Omit<Subject, 'id'>>(
+): Promise<EndpointSubject | null> {
+  return await queryOne<EndpointSubject>(
     trx,
     `select e.url, e.description, e.mode, e.mode_reason as "modeReason", w.tenant_id as "userId",
             w.operations_url is not null as "hasOperationsUrl",
@@ -123,7 +122,6 @@ async function findSubject(
       where e.waba_id = :wabaId and e.id = :endpointId`,
     { wabaId, endpointId, max: MAX_WAITING },
   );
-  return row === undefined ? null : { ...row, url: shownUrl(row.url) };
 }
 
 /** The input of an alert's sender; `endpointUrls` are those of the WABA's webhook endpoints. */

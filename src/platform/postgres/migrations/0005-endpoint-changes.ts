@@ -1,0 +1,22 @@
+import type { Knex } from 'knex';
+
+/** What endpoints did by themselves, until tenants are notified of it: it is recorded by the transaction that changes them. */
+export async function up(knex: Knex): Promise<void> {
+  await knex.raw(`
+    create table endpoint_changes (
+      endpoint_id bigint not null references webhook_endpoints on delete cascade,
+      id bigint generated always as identity,
+      change text not null check (change in ('failing', 'disabled', 'recovered')),
+      -- As the change left the endpoint.
+      mode text not null,
+      mode_reason text,
+      reason text not null,
+      changed_at timestamptz not null default now(),
+      primary key (endpoint_id, id)
+    ) with (vacuum_truncate = off);
+  `);
+}
+
+export async function down(knex: Knex): Promise<void> {
+  await knex.raw('drop table endpoint_changes');
+}
