@@ -256,6 +256,16 @@ export async function setEndpointCertificate(
   );
 }
 
+/** After a change that holds for all endpoints of a WABA: processes that remember them read them again. Locks them in the order of their ids. */
+export async function renewVersions(trx: Transaction, wabaId: string): Promise<void> {
+  await execute(
+    trx,
+    `update webhook_endpoints set version = version + 1, updated_at = now()
+      where id = any (array(select id from webhook_endpoints where waba_id = :wabaId order by id for no key update))`,
+    { wabaId },
+  );
+}
+
 /** Its queued deliveries are not touched. False: there is none. */
 export async function deleteEndpointRow(trx: Transaction, wabaId: string, id: string): Promise<boolean> {
   const rows = await query(

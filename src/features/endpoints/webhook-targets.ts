@@ -1,3 +1,4 @@
+import { renewVersions } from '../../engine/endpoint/store.ts';
 import { type Audited, recordChange } from '../../platform/audit/audit.ts';
 import { InvalidTargetError, parseTarget, type TargetLists } from '../../platform/http/outbound-url.ts';
 import type { Database } from '../../platform/postgres/database.ts';
@@ -33,15 +34,9 @@ export async function limitWebhookTargets(
       allow: given.allow === undefined ? present.allow : checkEntries(given.allow),
       deny: given.deny === undefined ? present.deny : checkEntries(given.deny),
     };
-    await execute(
-      trx,
-      `with changed as (
-         update wabas set webhook_allow = :allow, webhook_deny = :deny where waba_id = :wabaId returning waba_id)
-       update webhook_endpoints w set version = version + 1, updated_at = now()
-         from changed
-        where w.id = any (array(select id from webhook_endpoints where waba_id = :wabaId order by id for no key update))`,
-      { wabaId, ...lists },
-    );
+    const saved = 'update wabas set webhook_allow = :allow, webhook_deny = :deny where waba_id = :wabaId';
+    await execute(trx, saved, { wabaId, ...lists });
+    await renewVersions(trx, wabaId);
     const detail = { allow: lists.allow.join(', '), deny: lists.deny.join(', ') };
     const change = { wabaId, action: 'webhook_targets.changed', target: `WABA ${wabaId}`, detail };
     await recordChange(trx, actor, change);

@@ -26,8 +26,8 @@ const SHARED: Readonly<Record<string, { writers: readonly string[]; why: string 
     why: 'operations URL and allow lists are columns of a WABA, and belong to the rooms that send there',
   },
   webhook_endpoints: {
-    writers: ['engine/endpoint', 'engine/queue', 'features/endpoints'],
-    why: 'settings and state share a row; a claim moves the time of the next probe, and parking its mark, in the statement that finds the deliveries',
+    writers: ['engine/endpoint', 'engine/queue'],
+    why: 'a claim moves the time of the next probe, and parking its mark, in the statement that finds the deliveries',
   },
   workflow_tasks: {
     writers: ['features/accounts', 'platform'],
