@@ -61,13 +61,21 @@ async function seedTarget(
   return { wabaId, phoneNumberId, endpointId };
 }
 
+/** Files of the product, in its `src`, whose functions store what it is measured with. */
+export const PRODUCT_FILES = {
+  accounts: 'features/accounts/accounts.ts',
+  wabas: 'features/accounts/wabas.ts',
+  endpoints: 'features/endpoints/endpoints.ts',
+  database: 'platform/postgres/database.ts',
+} as const;
+
 /** The functions of the product that is measured, and, of another checkout, its own way to the database. */
 async function productOf({ database, secretBox, databaseUrl, checkout = null }: Installation) {
   const at = async (path: string): Promise<unknown> =>
     await import(pathToFileURL(join(resolve(checkout ?? ROOT), 'src', path)).href);
-  const accounts = (await at('accounts/accounts.ts')) as typeof Accounts;
-  const wabas = (await at('accounts/wabas.ts')) as typeof Wabas;
-  const endpoints = (await at('endpoints/endpoints.ts')) as typeof Endpoints;
+  const accounts = (await at(PRODUCT_FILES.accounts)) as typeof Accounts;
+  const wabas = (await at(PRODUCT_FILES.wabas)) as typeof Wabas;
+  const endpoints = (await at(PRODUCT_FILES.endpoints)) as typeof Endpoints;
   const ownDatabase = checkout === null ? null : await openOwn(at, databaseUrl);
   const tools = { database: ownDatabase ?? database, secretBox, actor: SYSTEM };
   return { tools, accounts, wabas, endpoints, ownDatabase };
@@ -78,6 +86,6 @@ async function openOwn(
   url: string | undefined,
 ): Promise<DatabasePool> {
   if (url === undefined) throw new Error('another checkout needs the address of the database');
-  const { openDatabase } = (await at('platform/postgres/database.ts')) as typeof Databases;
+  const { openDatabase } = (await at(PRODUCT_FILES.database)) as typeof Databases;
   return openDatabase({ url, poolMax: 2, applicationName: 'heliograph-bench-seed' });
 }

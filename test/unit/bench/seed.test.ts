@@ -1,15 +1,15 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { seedTargets } from '../../../bench/stack/seed.ts';
+import { PRODUCT_FILES, seedTargets } from '../../../bench/stack/seed.ts';
 
 /** A product of another version: its functions note what they are asked to store, and where. */
 const OTHER_VERSION = {
-  'accounts/accounts.ts': `export const createTenant = async ({ database }) => { database.calls.push('tenant'); return { userId: '7' }; };`,
-  'accounts/wabas.ts': `export const addWaba = async ({ database }, userId, { wabaId }) => { database.calls.push(userId + ' ' + wabaId); };`,
-  'endpoints/endpoints.ts': `export const storeEndpoint = async ({ database }, wabaId, { url }) => { database.calls.push(url); return { id: '3' }; };`,
-  'platform/postgres/database.ts': `export const openDatabase = ({ url }) => {
+  [PRODUCT_FILES.accounts]: `export const createTenant = async ({ database }) => { database.calls.push('tenant'); return { userId: '7' }; };`,
+  [PRODUCT_FILES.wabas]: `export const addWaba = async ({ database }, userId, { wabaId }) => { database.calls.push(userId + ' ' + wabaId); };`,
+  [PRODUCT_FILES.endpoints]: `export const storeEndpoint = async ({ database }, wabaId, { url }) => { database.calls.push(url); return { id: '3' }; };`,
+  [PRODUCT_FILES.database]: `export const openDatabase = ({ url }) => {
      const database = { url, calls: [], destroy: async () => { database.calls.push('closed'); } }; globalThis.seededBy = database; return database; };`,
 };
 
@@ -35,4 +35,9 @@ test('the tenants of another checkout are stored by its own code, which knows it
     url: 'postgresql://bench',
     calls: ['tenant', '7 900000000000005', 'http://127.0.0.1:1', 'closed'],
   });
+});
+
+test('this product has the files whose functions a checkout is asked for', () => {
+  const src = new URL('../../../src/', import.meta.url);
+  expect(Object.values(PRODUCT_FILES).filter((path) => !existsSync(new URL(path, src)))).toEqual([]);
 });
