@@ -16,6 +16,7 @@ const (
 	ErrorCodeAccessTokenMissing           ErrorCode = "access_token_missing"
 	ErrorCodeAttemptUnderWay              ErrorCode = "attempt_under_way"
 	ErrorCodeBodyTooLarge                 ErrorCode = "body_too_large"
+	ErrorCodeDeliveriesPending            ErrorCode = "deliveries_pending"
 	ErrorCodeDeliveryHeld                 ErrorCode = "delivery_held"
 	ErrorCodeDeliveryNotFirst             ErrorCode = "delivery_not_first"
 	ErrorCodeDeliverySettled              ErrorCode = "delivery_settled"
@@ -163,9 +164,6 @@ type ChangedWebhookEndpoint struct {
 	UpdatedAt             time.Time         `json:"updatedAt"`
 	URL                   string            `json:"url"`
 	Waiting               WaitingDeliveries `json:"waiting"`
-
-	// WantedOrderScope One of event, conversation, endpoint.
-	WantedOrderScope *string `json:"wantedOrderScope"`
 }
 
 // ChangedWebhookEndpointClientCertificate defines model for ChangedWebhookEndpointClientCertificate.
@@ -321,9 +319,6 @@ type CreatedWebhookEndpoint struct {
 	TimeoutMs            *int                                   `json:"timeoutMs"`
 	UpdatedAt            time.Time                              `json:"updatedAt"`
 	URL                  string                                 `json:"url"`
-
-	// WantedOrderScope One of event, conversation, endpoint.
-	WantedOrderScope *string `json:"wantedOrderScope"`
 }
 
 // CreatedWebhookEndpointClientCertificate defines model for CreatedWebhookEndpointClientCertificate.
@@ -478,9 +473,6 @@ type EnableWebhookEndpointResult struct {
 	UpdatedAt            time.Time         `json:"updatedAt"`
 	URL                  string            `json:"url"`
 	Waiting              WaitingDeliveries `json:"waiting"`
-
-	// WantedOrderScope One of event, conversation, endpoint.
-	WantedOrderScope *string `json:"wantedOrderScope"`
 }
 
 // EnableWebhookEndpointResultClientCertificate defines model for EnableWebhookEndpointResultClientCertificate.
@@ -3888,9 +3880,6 @@ type WebhookEndpoint struct {
 	UpdatedAt            time.Time         `json:"updatedAt"`
 	URL                  string            `json:"url"`
 	Waiting              WaitingDeliveries `json:"waiting"`
-
-	// WantedOrderScope One of event, conversation, endpoint.
-	WantedOrderScope *string `json:"wantedOrderScope"`
 }
 
 // WebhookEndpointChange defines model for WebhookEndpointChange.
@@ -5196,7 +5185,7 @@ func (c *Client) GetWebhookEndpoint(ctx context.Context, id string) (*WebhookEnd
 //
 // PATCH /api/external/webhook-endpoints/{id}
 //
-// Changes the members that are given; null goes back to the default. When scheme, host or port of `url` change, `customHeaders` that are not given in the same request are forgotten, because their values were meant for the previous server: `droppedHeaderNames` names them. `secretRotationAdvised` is then true: the previous server still knows the signing secret. `sameUrlEndpointIds` names other endpoints with the same URL.
+// Changes the members that are given; null goes back to the default. When scheme, host or port of `url` change, `customHeaders` that are not given in the same request are forgotten, because their values were meant for the previous server: `droppedHeaderNames` names them. `secretRotationAdvised` is then true: the previous server still knows the signing secret. `sameUrlEndpointIds` names other endpoints with the same URL. `orderScope` changes only while no delivery is pending.
 //
 // Scope: `manage_webhooks`.
 func (c *Client) UpdateWebhookEndpoint(ctx context.Context, id string, body WebhookEndpointChange) (*ChangedWebhookEndpoint, error) {

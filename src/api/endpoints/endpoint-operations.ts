@@ -176,8 +176,15 @@ export const updateWebhookEndpoint = operation({
     'Changes the members that are given; null goes back to the default. When scheme, host or port of `url` change, ' +
     '`customHeaders` that are not given in the same request are forgotten, because their values were meant for the ' +
     'previous server: `droppedHeaderNames` names them. `secretRotationAdvised` is then true: the previous server still ' +
-    'knows the signing secret. `sameUrlEndpointIds` names other endpoints with the same URL.',
-  errors: ['invalid_url', 'unknown_phone_number', 'url_is_webhook_endpoint', 'url_not_verified'],
+    'knows the signing secret. `sameUrlEndpointIds` names other endpoints with the same URL. `orderScope` changes only while ' +
+    'no delivery is pending.',
+  errors: [
+    'invalid_url',
+    'unknown_phone_number',
+    'url_is_webhook_endpoint',
+    'url_not_verified',
+    'deliveries_pending',
+  ],
   requests: { url: { url: 'https://shop.example/hook' }, 'all events': { eventTypes: null } },
   ...OF_ENDPOINT,
   body: EndpointChange,
@@ -204,10 +211,8 @@ export const updateWebhookEndpoint = operation({
         .option('--clear-headers', 'remove all custom headers'),
     read: readChange,
     show: ({ move, endpoint }, { tools, input }) => {
-      const scope = `the order scope becomes "${endpoint.wantedOrderScope}" when no delivery is pending, or when the endpoint is paused.`;
       const sameUrl = input.url === undefined ? null : sameUrlNotice(move);
       const described = describeEndpoint(tools.config, endpoint, [
-        ...(endpoint.wantedOrderScope === null ? [] : [scope]),
         ...moveNotes(endpoint.id, move),
         ...(sameUrl === null ? [] : [sameUrl]),
         ...appSecretRow(move).map(([name, secret]) => `${name}, shown this once: ${secret}`),

@@ -1,7 +1,6 @@
 import { type TSchema, type TUnsafe, Type } from 'typebox';
 import {
   type AnySetting,
-  SETTINGS,
   type SettingName,
   type StoredSettings,
   settingsOf,
@@ -95,7 +94,6 @@ const ENDPOINT_MEMBERS = {
   ...answerMembers(FIRST),
   customHeaderNames: nullable(Type.Array(Type.String()), ['X-Token']),
   ...answerMembers(THEN),
-  wantedOrderScope: nullable(SETTINGS.orderScope.answer),
   mode: Type.Enum(['open', 'probing', 'paused', 'disabled']),
   modeReason: nullable(Type.String()),
   modeChangedAt: DATE_TIME,

@@ -73,8 +73,7 @@ function rowsOf(
   return settingsOf(...sections).map(([name, { command, portal }]): [string, unknown] => {
     const value = endpoint[name];
     const shown = value === null ? defaultOf(command, portal, defaults) : (command.show?.(value) ?? value);
-    const wanted = name === 'orderScope' ? endpoint.wantedOrderScope : null;
-    return [command.label, wanted === null ? shown : `${shown}, wanted: ${wanted}`];
+    return [command.label, shown];
   });
 }
 

@@ -25,6 +25,12 @@ export const DELIVERY_ERROR_CODES = {
     message: 'The test event with this eventId is still being delivered.',
     advice: 'Send it again after its outcome: GET /api/external/events/{id} shows it.',
   },
+  deliveries_pending: {
+    status: 409,
+    message: 'The order scope changes only while no delivery of the endpoint is pending.',
+    advice:
+      'Nothing was changed. Send it again when the pending deliveries are delivered or dropped; deliveries that stepped aside do not count.',
+  },
   endpoint_not_enabled: {
     status: 409,
     message: 'The endpoint is paused or disabled.',

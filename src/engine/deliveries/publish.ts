@@ -8,7 +8,8 @@ import { endpointsOfWabas, type Subscriber } from '../endpoint/endpoint-settings
 import { formatTakes } from '../endpoint/event-format.ts';
 import type { ClaimedDelivery } from '../queue/claim.ts';
 import { type DirectClaimer, planQueueing, wakeDispatcher } from '../queue/enqueue.ts';
-import { lockPublishing, ORDER_SCOPE_LOCK } from '../queue/publishing-locks.ts';
+import { keepOrderScopes } from '../queue/order-scope.ts';
+import { lockPublishing } from '../queue/publishing-locks.ts';
 import { contentJudge } from './content-filter.ts';
 import { serializeEvent } from './envelope.ts';
 import { laneOf } from './lanes.ts';
@@ -304,18 +305,5 @@ export function wants(
     formatTakes(format, event.type) &&
     includesType(eventTypes, event.type) &&
     (phoneNumberIds === null || event.phoneNumberId === null || phoneNumberIds.includes(event.phoneNumberId))
-  );
-}
-
-/**
- * Keeps the order scopes of these WABAs' endpoints as they are until the transaction ends; before they are read. A change
- * of one (the function apply_order_scope) does not wait for this lock, and holds it for one statement.
- */
-async function keepOrderScopes(trx: Transaction, wabaIds: readonly string[]): Promise<void> {
-  await query(
-    trx,
-    `select count(pg_advisory_xact_lock_shared(:orderScopeLock, order_scope_group(waba_id)))
-       from unnest(cast(:wabaIds as text[])) as w (waba_id)`,
-    { orderScopeLock: ORDER_SCOPE_LOCK, wabaIds },
   );
 }

@@ -279,6 +279,7 @@ export const SETTINGS = {
     portal: {
       field: 'orderScope',
       label: 'Ordering',
+      hint: 'Can change only while no delivery is pending.',
       widget: 'radios',
       choices: {
         event: 'Event: related events stay in order (recommended)',

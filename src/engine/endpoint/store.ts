@@ -1,7 +1,7 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query, queryOne, queryOnly, queryValue } from '../../platform/postgres/sql.ts';
 import { WORKFLOW_MODE } from '../queue/claim.ts';
-import type { EndpointMode, OrderScope } from './endpoint-settings.ts';
+import type { EndpointMode } from './endpoint-settings.ts';
 import type { Kind } from './setting.ts';
 import { type StoredSettings, settingsOf } from './settings.ts';
 
@@ -14,7 +14,6 @@ export type StoredEndpointOptions = StoredSettings & {
 export type Endpoint = StoredEndpointOptions & {
   id: string;
   wabaId: string;
-  wantedOrderScope: OrderScope | null;
   mode: EndpointMode;
   modeReason: string | null;
   modeChangedAt: Date;
@@ -56,7 +55,6 @@ const COLUMNS = settingsOf().map(([name, { kind }]) => ({
 const ENDPOINT = `id, waba_id as "wabaId", url, custom_headers_sealed as "customHeadersSealed",
   app_secret_sealed as "appSecretSealed",
   ${COLUMNS.map(({ name, column }) => `${name === 'deliveryWorkflows' ? WORKFLOW_MODE : column} as "${name}"`).join(', ')},
-  wanted_order_scope as "wantedOrderScope",
   mode, mode_reason as "modeReason", mode_changed_at as "modeChangedAt", failing_since as "failingSince",
   recovered_at as "recoveredAt", backlog_due_at as "backlogDueAt",
   next_probe_at as "nextProbeAt", probe_failures as "probeFailures",
@@ -182,20 +180,13 @@ export async function lockEndpoint(trx: Transaction, wabaId: string, id: string)
   return rows.length === 1;
 }
 
-/**
- * The endpoint is locked. Another order scope is only noted as wanted: rows that are queued already have their lanes, so it takes effect
- * when nothing of the present scope is open.
- */
+/** The endpoint is locked, and where its order scope changes so are its lanes (order-scope.ts), which are empty. */
 export async function saveEndpointOptions(
   trx: Transaction,
   wabaId: string,
   endpoint: StoredEndpointOptions & { id: string; urlSetByKey: string | null },
 ): Promise<void> {
-  const settings = COLUMNS.map(({ name, column, parameter }) =>
-    name === 'orderScope'
-      ? `wanted_order_scope = nullif(${parameter}, order_scope)`
-      : `${column} = ${parameter}`,
-  );
+  const settings = COLUMNS.map(({ column, parameter }) => `${column} = ${parameter}`);
   await execute(
     trx,
     `update webhook_endpoints

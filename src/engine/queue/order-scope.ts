@@ -1,43 +1,52 @@
-import type { Database } from '../../platform/postgres/database.ts';
-import { queryColumn, queryValue } from '../../platform/postgres/sql.ts';
+import type { Transaction } from '../../platform/postgres/database.ts';
+import { query, queryOnly } from '../../platform/postgres/sql.ts';
 import { ORDER_SCOPE_LOCK } from './publishing-locks.ts';
 
-/** At an endpoint that takes nothing at present, so many waiting deliveries can be moved to other lanes at once. */
-const MOST_MOVED = 1_000;
+/** Counting stops here. */
+const MAX_COUNTED = 1_000;
 
-/** An endpoint with a steady stream has nothing open for moments only. */
-const LOOKS = 10;
-const LOOK_MS = 20;
+/** Publishers of the group that come meanwhile wait behind it, and for no longer. */
+const LOCK_WAIT_MS = 200;
 
 /**
- * Gives an endpoint the order scope that was asked for, if it can be done at this moment (see the function
- * apply_order_scope); it never waits. Otherwise it stays wanted.
+ * Keeps these WABAs' endpoints at their order scopes until the transaction ends; called before the scopes are read by which
+ * lanes are chosen.
  */
-export async function applyOrderScope(database: Database, endpointId: string): Promise<boolean> {
-  const applied = await queryValue<boolean>(
-    database,
-    'select apply_order_scope(cast(:endpointId as bigint), :orderScopeLock, :mostMoved)',
-    { endpointId, orderScopeLock: ORDER_SCOPE_LOCK, mostMoved: MOST_MOVED },
+export async function keepOrderScopes(trx: Transaction, wabaIds: readonly string[]): Promise<void> {
+  await query(
+    trx,
+    `select count(pg_advisory_xact_lock_shared(:orderScopeLock, order_scope_group(waba_id)))
+       from unnest(cast(:wabaIds as text[])) as w (waba_id)`,
+    { orderScopeLock: ORDER_SCOPE_LOCK, wabaIds },
   );
-  return applied === true;
 }
 
-/** Tries it for every endpoint for which another order scope was asked, for a fifth of a second. */
-export async function applyWantedScopes(database: Database): Promise<void> {
-  let wanted = await findWantedScopes(database);
-  for (let look = 1; wanted.length > 0 && look <= LOOKS; look += 1) {
-    if (look > 1) await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
-    const left: string[] = [];
-    for (const endpointId of wanted)
-      if (!(await applyOrderScope(database, endpointId))) left.push(endpointId);
-    wanted = left;
-  }
-}
-
-/** Endpoints for which another order scope was asked. */
-export async function findWantedScopes(database: Database): Promise<string[]> {
-  return await queryColumn<string>(
-    database,
-    'select id from webhook_endpoints where wanted_order_scope is not null order by id',
+/**
+ * Counts the deliveries in the lanes of an endpoint's order scope, which another scope would let later events overtake. Nothing is
+ * added to them until the transaction ends, which the caller does at once. A delivery that stepped aside has left its lane, so it
+ * does not count. Throws a lock timeout when a publisher takes long.
+ */
+export async function lockLanes(
+  trx: Transaction,
+  { wabaId, id }: { wabaId: string; id: string },
+): Promise<{ count: number; more: boolean }> {
+  await query(
+    trx,
+    `select set_config('lock_timeout', :waitMs, true), set_config('enable_seqscan', 'off', true)`,
+    { waitMs: String(LOCK_WAIT_MS) },
   );
+  await query(trx, 'select pg_advisory_xact_lock(:orderScopeLock::integer, order_scope_group(:wabaId))', {
+    orderScopeLock: ORDER_SCOPE_LOCK,
+    wabaId,
+  });
+  const { count } = await queryOnly<{ count: number }>(
+    trx,
+    `select (heads.n + behind.n)::integer as count
+       from (select count(*) as n from (select from delivery_queue
+              where endpoint_id = :id and state <> 'queued' and stepped_aside_at is null limit :limit) as h) as heads,
+            (select count(*) as n from (select from delivery_queue
+              where endpoint_id = :id and state = 'queued' limit :limit) as b) as behind`,
+    { id, limit: MAX_COUNTED + 1 },
+  );
+  return { count: Math.min(count, MAX_COUNTED), more: count > MAX_COUNTED };
 }

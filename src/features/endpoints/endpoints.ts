@@ -14,9 +14,9 @@ import {
   saveEndpointOptions,
 } from '../../engine/endpoint/store.ts';
 import { newSigningKey, newWebhookSecret, publicKeyOf } from '../../engine/endpoint/webhook-signature.ts';
-import { applyOrderScope } from '../../engine/queue/order-scope.ts';
+import { lockLanes } from '../../engine/queue/order-scope.ts';
 import { hasReplayHeads } from '../../engine/queue/replay-queue.ts';
-import { countWaiting, type WaitingDeliveries } from '../../engine/queue/waiting.ts';
+import { countWaiting, shownCount, type WaitingDeliveries } from '../../engine/queue/waiting.ts';
 import { type Actor, type Audited, recordChange } from '../../platform/audit/audit.ts';
 import { type CertificateView, certificateView } from '../../platform/crypto/client-certificate.ts';
 import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';
@@ -131,8 +131,8 @@ export async function storeEndpoint(
 }
 
 /**
- * Another order scope takes effect once nothing of the present one is open, or while the endpoint is paused; until then it shows as wanted.
- * A URL of another origin forgets custom headers that are not given again. Throws RequestError as `addEndpoint`, and `unknown_endpoint`.
+ * A URL of another origin forgets custom headers that are not given again. Throws RequestError as `addEndpoint`, `unknown_endpoint`, and
+ * `deliveries_pending` where the order scope would change.
  */
 export async function updateEndpoint(
   tools: SealedDatabase & OptionRules & Audited,
@@ -153,14 +153,13 @@ export async function updateEndpoint(
       ...options,
       ...(checked.url !== undefined && { url: checked.url }),
     });
-    const orderScope = present.wantedOrderScope ?? present.orderScope;
     if (checked.url !== undefined && checked.url !== present.url)
       await refuseMoveUnderReplay(trx, actor, present.id);
     const urlSetByKey = actor.apiKey?.id ?? null;
     const app = changeAppSecret(secretBox, { ...present, ...checked }, options.appSecret);
     const { appSecretSealed } = app;
     const sealed = { customHeadersSealed, appSecretSealed };
-    const settings = { ...present, orderScope, ...checked, ...sealed, urlSetByKey };
+    const settings = { ...present, ...checked, ...sealed, urlSetByKey };
     await saveEndpointOptions(trx, wabaId, settings);
     if (signsWithKey(checked) && present.signingKeySealed === null) {
       const change = { id: present.id, sealed: newSealedKey(secretBox, present.id), overlapHours: 0 };
@@ -171,12 +170,24 @@ export async function updateEndpoint(
     const detail = { changed, ...moveDetail(present.url, updated.url, move) };
     const target = endpointName(endpointId);
     await recordChange(trx, actor, { wabaId, action: 'endpoint.updated', target, detail });
+    // Last: publishers wait for nothing but the commit.
+    if (updated.orderScope !== present.orderScope) await refuseWhilePending(trx, present);
     return { view: endpointView(secretBox, updated), move, appSecret: app.made };
   });
-  const besides = { ...move, appSecret, ...(await sameUrlOf(database, view)) };
-  if (view.wantedOrderScope === null || !(await applyOrderScope(database, endpointId)))
-    return { ...view, ...besides };
-  return { ...endpointView(secretBox, await knownEndpoint(database, wabaId, endpointId)), ...besides };
+  return { ...view, ...move, appSecret, ...(await sameUrlOf(database, view)) };
+}
+
+/** Pending deliveries keep their lanes, so later ones could overtake them in others. Throws RequestError `deliveries_pending`. */
+async function refuseWhilePending(trx: Transaction, endpoint: Endpoint): Promise<void> {
+  const pending = await lockLanes(trx, endpoint);
+  if (pending.count === 0) return;
+  const number = shownCount(pending);
+  throw new RequestError(
+    'deliveries_pending',
+    `The ordering cannot change now: ${number} ${number === '1' ? 'delivery is' : 'deliveries are'} pending, and later events could overtake them. ` +
+      'Try again when they are delivered or dropped; those of a paused replay count too.',
+    'orderScope',
+  );
 }
 
 /** A key that may not read events must not send those of a replay to another URL. Throws RequestError `insufficient_scope`. */

@@ -1,3 +1,4 @@
+import { findSubscribers } from '../../engine/deliveries/publish.ts';
 import type { OrderScope } from '../../engine/endpoint/endpoint-settings.ts';
 import {
   applyReplayState,
@@ -6,7 +7,7 @@ import {
   type ReplayDelivery,
 } from '../../engine/queue/replay-queue.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { query, queryValue } from '../../platform/postgres/sql.ts';
+import { query } from '../../platform/postgres/sql.ts';
 import { dayOfUuidV7, lowestUuidAt, msOfUuidV7, uuidV7 } from '../../platform/public-ids.ts';
 import { finishTask, insertWorkflowTasks, type TaskKind } from '../../platform/temporal/workflow-tasks.ts';
 import { type IdSpan, type ReplaySelection, selectedDeliveries, selectedUnsent } from './replay-selection.ts';
@@ -40,7 +41,8 @@ export async function queueReplayPage(
     if (replay.state !== 'running' || place === undefined) return { replay, queuedIds: [] };
     const range = { endpointId: place.id, fromId: place.nextId, toId: cursor.toId };
     const page = await readReplayPage(trx, replay.wabaId, replay.selection, range, PAGE_DELIVERIES);
-    const scope = await orderScopeOf(trx, replay.wabaId, place.id);
+    const subscribers = await findSubscribers(trx, [replay.wabaId]);
+    const scope = subscribers.find(({ id }) => id === place.id)?.orderScope ?? null;
     const wanted = scope === null ? [] : page.deliveries.filter(({ obstacle }) => obstacle === null);
     const queued = wanted.map((selected) => again(replay.id, scope ?? 'event', selected));
     await queueReplayDeliveries(trx, replay, place.id, queued);
@@ -68,18 +70,6 @@ function again(replayId: string, scope: OrderScope, selected: SelectedDelivery):
     eventUuid: selected.eventUuid,
     replayOf: selected.deliveryId,
   };
-}
-
-async function orderScopeOf(
-  trx: Transaction,
-  wabaId: string,
-  endpointId: string,
-): Promise<OrderScope | null> {
-  return await queryValue<OrderScope>(
-    trx,
-    'select order_scope as "orderScope" from webhook_endpoints where waba_id = :wabaId and id = :endpointId',
-    { wabaId, endpointId },
-  );
 }
 
 const ALLOWED_FROM: Record<'paused' | 'running' | 'cancelled', readonly ReplayState[]> = {

@@ -14,7 +14,7 @@ import {
   releaseExpired,
 } from '../../../src/engine/queue/claim.ts';
 import { claimOne } from '../../../src/engine/queue/claim-one.ts';
-import { findWantedScopes } from '../../../src/engine/queue/order-scope.ts';
+import { lockLanes } from '../../../src/engine/queue/order-scope.ts';
 import { findLateTests, releaseDueRetries, stepAside } from '../../../src/engine/queue/sweep.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
@@ -126,7 +126,6 @@ describe('a claim', () => {
 test('what is asked about endpoints once a second reads none of 50,000 that it is not about', async () => {
   const { database, ids } = await withEndpoints(50_000);
   await database.raw(`update webhook_endpoints set updated_at = now() - interval '1 hour'`);
-  await database.raw(`update webhook_endpoints set wanted_order_scope = 'endpoint' where id = ${ids[1]}`);
   await queueEach(database, WABA, ids.slice(0, 3), (n) => `lane ${n}`);
   await vacuumed(database);
   const statements: [string, (explaining: Database) => Promise<unknown>][] = [
@@ -136,7 +135,10 @@ test('what is asked about endpoints once a second reads none of 50,000 that it i
       (explaining) => claimProbes(explaining, { limit: 20, token: randomUUID(), leaseMs: LEASE_MS }),
     ],
     ['findFailingFor', (explaining) => findFailingFor(explaining, 120)],
-    ['findWantedScopes', (explaining) => findWantedScopes(explaining)],
+    [
+      'lockLanes',
+      (explaining) => explaining.transaction((trx) => lockLanes(trx, { wabaId: WABA, id: ids[0] ?? '' })),
+    ],
     ['oldestDueAt', (explaining) => oldestDueAt(explaining)],
     [
       'listLateEndpoints',

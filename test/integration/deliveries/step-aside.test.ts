@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { claimOne } from '../../../src/engine/queue/claim-one.ts';
-import { applyOrderScope } from '../../../src/engine/queue/order-scope.ts';
+import { lockLanes } from '../../../src/engine/queue/order-scope.ts';
 import { dropWaiting } from '../../../src/engine/queue/remove.ts';
 import { stepAside } from '../../../src/engine/queue/sweep.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
@@ -154,14 +154,15 @@ describe('a delivery that stepped aside', () => {
     expect(await rowsOf(database)).toEqual([]);
   });
 
-  test('keeps no other order scope from taking effect', async () => {
+  test('keeps no order scope from changing', async () => {
     const { database, id } = await failing(5, ['sent', 'delivered']);
     await stepAside(database, ONE_MINUTE);
-    await database.raw(`update webhook_endpoints set wanted_order_scope = 'endpoint'`);
-    expect(await applyOrderScope(database, id)).toBe(false);
+    const pending = () => database.transaction((trx) => lockLanes(trx, { wabaId: WABA, id }));
+    expect(await pending()).toMatchObject({ count: 1 });
     const due = (await rowsOf(database)).find(({ state }) => state === 'due');
     await database.transaction((trx) => deliverHeads(trx, [due?.id ?? '']));
-    expect(await applyOrderScope(database, id)).toBe(true);
+    expect(await rowsOf(database)).toMatchObject([{ aside: true }]);
+    expect(await pending()).toMatchObject({ count: 0 });
   });
 });
 

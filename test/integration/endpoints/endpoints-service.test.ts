@@ -95,18 +95,13 @@ describe('endpoints of accounts', () => {
     expect(await query(database, 'select e::text as row from webhook_endpoints e')).toEqual(before);
   });
 
-  test('an order scope takes effect at once where nothing is open', async () => {
-    const changed = await update({ orderScope: 'endpoint' });
-    expect(changed).toMatchObject({ orderScope: 'endpoint', wantedOrderScope: null });
-  });
-
-  test('an order scope is wanted until it takes effect, and the present one ends the wish', async () => {
+  test('an order scope changes while nothing is pending, and what goes with it is not saved otherwise', async () => {
+    expect(await update({ orderScope: 'endpoint' })).toMatchObject({ orderScope: 'endpoint' });
     await queueRows(database, [queuedRow('a')]);
-    const wanted = { orderScope: 'event', wantedOrderScope: 'endpoint' };
-    expect(await update({ orderScope: 'endpoint' })).toMatchObject(wanted);
-    expect(await update({ description: 'x' })).toMatchObject(wanted);
-    expect(await update({ orderScope: 'conversation' })).toMatchObject({ wantedOrderScope: 'conversation' });
-    expect(await update({ orderScope: null })).toMatchObject({ orderScope: 'event', wantedOrderScope: null });
+    const pending = { code: 'deliveries_pending', param: 'orderScope' };
+    await expect(update({ orderScope: null, description: 'x' })).rejects.toMatchObject(pending);
+    expect(await status()).toMatchObject({ orderScope: 'endpoint', description: '' });
+    expect(await update({ orderScope: 'endpoint', description: 'x' })).toMatchObject({ description: 'x' });
   });
 
   test('the mode `failures` of an older release that runs beside this one counts as the default', async () => {
@@ -121,12 +116,11 @@ describe('endpoints of accounts', () => {
     expect(await findLatelyDue(database, '0')).toContainEqual(noted({ endpointId: id }));
   });
 
-  test('publishers see the filters and the scope in effect', async () => {
+  test('publishers see the filters and the scope', async () => {
     const phoneNumberIds = [tenant.secondNumber];
-    await queueRows(database, [queuedRow('a')]);
     await update({ phoneNumberIds, eventTypes: ['status'], orderScope: 'endpoint' });
     expect(await endpointsOfWabas(database, [waba])).toMatchObject([
-      { id, wabaId: waba, eventTypes: ['status'], phoneNumberIds, orderScope: 'event' },
+      { id, wabaId: waba, eventTypes: ['status'], phoneNumberIds, orderScope: 'endpoint' },
     ]);
     const other = await freshTenant(database);
     for (const foreign of [other.number, '1', '\0']) {

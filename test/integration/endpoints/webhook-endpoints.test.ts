@@ -112,6 +112,11 @@ describe('webhook endpoints', () => {
       secretRotationAdvised: true,
     });
     await publishMany(3);
+    const scope = await call('PATCH', `${ENDPOINTS}/${id}`, { orderScope: 'event' });
+    expect([scope.statusCode, scope.json().error]).toMatchObject([
+      409,
+      { code: 'deliveries_pending', param: 'orderScope', message: expect.stringContaining('3 deliveries') },
+    ]);
     const gone = await call('DELETE', `${ENDPOINTS}/${id}`);
     expect([gone.statusCode, gone.json()]).toEqual([200, { id, deleted: true, dropped: 3 }]);
     expect((await call('GET', `${ENDPOINTS}/${id}`)).statusCode).toBe(404);

@@ -65,7 +65,6 @@ const SOURCES = new Map(
 
 /** Whose function it is, of each in functions.sql that writes. */
 const FUNCTION_OWNERS: Readonly<Record<string, string>> = {
-  apply_order_scope: 'engine/queue',
   chain_audit_entry: 'platform',
   count_stored_files: 'features/messages',
   enqueue_deliveries: 'engine/queue',

@@ -14,7 +14,7 @@ const DOCUMENTS = ['*.md', 'docs/**/*.md', 'clients/*/README.md']
 const SOURCES = [
   'src/api/portal/**/*.ts',
   'src/api/pages/*.ts',
-  'src/{endpoints,keys,replays,users}/**/*.ts',
+  'src/features/{endpoints,keys,replays,users}/**/*.ts',
   'dev/**/*.ts',
 ]
   .flatMap((pattern) => globSync(pattern, { cwd: ROOT }))

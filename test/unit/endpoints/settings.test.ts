@@ -16,7 +16,7 @@ import {
 } from '../../../src/api/portal/endpoints/endpoint-form-values.ts';
 import { settingsList } from '../../../src/api/portal/endpoints/endpoint-settings.ts';
 import { formValues } from '../../../src/api/portal/form-values.ts';
-import { settingsOf } from '../../../src/engine/endpoint/settings.ts';
+import { SETTINGS, settingsOf } from '../../../src/engine/endpoint/settings.ts';
 import { findEndpoint, insertEndpoint, saveEndpointOptions } from '../../../src/engine/endpoint/store.ts';
 import {
   givenEndpointOptions,
@@ -44,7 +44,7 @@ vi.mock('../../../src/engine/endpoint/settings.ts', async (importOriginal) => {
   return settings;
 });
 
-const NAMES = settingsOf().map(([name]) => name as string);
+const NAMES = Object.keys(SETTINGS);
 
 const DEFAULTS = {
   retryScheduleSeconds: [5, 60],
@@ -59,7 +59,6 @@ const ENDPOINT = {
   url: 'https://shop.example/hook',
   version: 1,
   customHeaderNames: [],
-  wantedOrderScope: null,
   mode: 'open',
   modeReason: null,
   probeFailures: 0,

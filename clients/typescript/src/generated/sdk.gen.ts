@@ -436,7 +436,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Change a webhook endpoint
      *
-     * Changes the members that are given; null goes back to the default. When scheme, host or port of `url` change, `customHeaders` that are not given in the same request are forgotten, because their values were meant for the previous server: `droppedHeaderNames` names them. `secretRotationAdvised` is then true: the previous server still knows the signing secret. `sameUrlEndpointIds` names other endpoints with the same URL.
+     * Changes the members that are given; null goes back to the default. When scheme, host or port of `url` change, `customHeaders` that are not given in the same request are forgotten, because their values were meant for the previous server: `droppedHeaderNames` names them. `secretRotationAdvised` is then true: the previous server still knows the signing secret. `sameUrlEndpointIds` names other endpoints with the same URL. `orderScope` changes only while no delivery is pending.
      *
      * Scope: `manage_webhooks`.
      */

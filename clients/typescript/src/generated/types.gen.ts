@@ -59,7 +59,6 @@ export type ChangedWebhookEndpoint = {
     blockLimitSeconds: number | null;
     deliveryWorkflows: 'auto' | 'always' | null;
     orderScope: 'event' | 'conversation' | 'endpoint';
-    wantedOrderScope: 'event' | 'conversation' | 'endpoint' | null;
     mode: 'open' | 'probing' | 'paused' | 'disabled';
     modeReason: string | null;
     modeChangedAt: string;
@@ -199,7 +198,6 @@ export type CreatedWebhookEndpoint = {
     blockLimitSeconds: number | null;
     deliveryWorkflows: 'auto' | 'always' | null;
     orderScope: 'event' | 'conversation' | 'endpoint';
-    wantedOrderScope: 'event' | 'conversation' | 'endpoint' | null;
     mode: 'open' | 'probing' | 'paused' | 'disabled';
     modeReason: string | null;
     modeChangedAt: string;
@@ -431,7 +429,7 @@ export type Error = {
  *
  * What programs tell errors apart by. Each is explained at /docs/errors.
  */
-export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed' | 'insufficient_scope' | 'recipient_not_open' | 'invalid_signature' | 'media_url_expired' | 'invalid_media_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'erased' | 'unknown_customer' | 'unknown_conversation' | 'request_timeout' | 'body_too_large' | 'storage_quota_exceeded' | 'upload_quota_exceeded' | 'message_limit_reached' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'no_signing_key' | 'url_not_verified' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'delivery_settled' | 'attempt_under_way' | 'delivery_not_first' | 'delivery_held' | 'test_event_pending' | 'endpoint_not_enabled' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'too_many_streams' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed' | 'insufficient_scope' | 'recipient_not_open' | 'invalid_signature' | 'media_url_expired' | 'invalid_media_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'erased' | 'unknown_customer' | 'unknown_conversation' | 'request_timeout' | 'body_too_large' | 'storage_quota_exceeded' | 'upload_quota_exceeded' | 'message_limit_reached' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'no_signing_key' | 'url_not_verified' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'delivery_settled' | 'attempt_under_way' | 'delivery_not_first' | 'delivery_held' | 'test_event_pending' | 'deliveries_pending' | 'endpoint_not_enabled' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'too_many_streams' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
 
 /**
  * Event
@@ -3165,7 +3163,6 @@ export type WebhookEndpoint = {
     blockLimitSeconds: number | null;
     deliveryWorkflows: 'auto' | 'always' | null;
     orderScope: 'event' | 'conversation' | 'endpoint';
-    wantedOrderScope: 'event' | 'conversation' | 'endpoint' | null;
     mode: 'open' | 'probing' | 'paused' | 'disabled';
     modeReason: string | null;
     modeChangedAt: string;
@@ -4751,6 +4748,8 @@ export type UpdateWebhookEndpointErrors = {
     404: Error;
     /**
      * `url_is_webhook_endpoint`: A webhook endpoint has this URL.
+     *
+     * `deliveries_pending`: The order scope changes only while no delivery of the endpoint is pending.
      */
     409: Error;
     /**
@@ -4949,7 +4948,6 @@ export type EnableWebhookEndpointResponses = {
         blockLimitSeconds: number | null;
         deliveryWorkflows: 'auto' | 'always' | null;
         orderScope: 'event' | 'conversation' | 'endpoint';
-        wantedOrderScope: 'event' | 'conversation' | 'endpoint' | null;
         mode: 'open' | 'probing' | 'paused' | 'disabled';
         modeReason: string | null;
         modeChangedAt: string;

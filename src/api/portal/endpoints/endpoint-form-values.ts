@@ -49,10 +49,8 @@ export const NEW_ENDPOINT: EndpointFormValues = {
   verifyToken: '',
 };
 
-export function valuesOf({ wantedOrderScope, ...endpoint }: EndpointView): EndpointFormValues {
-  const orderScope = wantedOrderScope ?? endpoint.orderScope;
-  const present = { ...endpoint, orderScope };
-  const settings = ofEach((name, setting) => textsOf(setting, present[name]));
+export function valuesOf(endpoint: EndpointView): EndpointFormValues {
+  const settings = ofEach((name, setting) => textsOf(setting, endpoint[name]));
   return { ...NEW_ENDPOINT, url: endpoint.url, settings };
 }
 

@@ -27,14 +27,11 @@ export function endpointSettingsPage(app: PortalApp, context: PortalContext): vo
 
 /** Every setting of an endpoint, also those that were left to the defaults. */
 export function settingsList(endpoint: EndpointView, defaults: InstallationSettings): Markup {
-  const { wantedOrderScope } = endpoint;
   const rows = settingsOf('what', 'order', 'signature', 'retries', 'limits').map(
-    ([name, setting]): [string, Child] => {
-      const shown = shownValue(setting, endpoint[name], defaults);
-      const isWaiting = name === 'orderScope' && wantedOrderScope !== null;
-      const wanted = html`${shown}; changes to ${wantedOrderScope} when no delivery is pending, or when the endpoint is paused`;
-      return [setting.portal.label, isWaiting ? wanted : shown];
-    },
+    ([name, setting]): [string, Child] => [
+      setting.portal.label,
+      shownValue(setting, endpoint[name], defaults),
+    ],
   );
   return detailList([
     ['Id', html`<code>${endpoint.id}</code>`],

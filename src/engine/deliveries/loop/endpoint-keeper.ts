@@ -12,7 +12,6 @@ import {
   startProbing,
 } from '../../endpoint/endpoint-health.ts';
 import { findChangedEndpoints } from '../../endpoint/endpoint-settings.ts';
-import { applyWantedScopes } from '../../queue/order-scope.ts';
 import { BREAKER, type EndpointHealth, probeDelayMs } from '../breaker.ts';
 import type { UpkeepTools } from '../dispatch/queue-upkeep.ts';
 import type { EndpointLimiter } from './attempt-limits.ts';
@@ -34,8 +33,7 @@ const SLOW_EVERY = 5;
 
 /**
  * Once a second: stores how this process's attempts went and passes that on to runs, stops endpoints that fail over all
- * processes together, and lets those that are back begin slowly. One process of all disables those that failed for days and
- * applies wanted order scopes.
+ * processes together, and lets those that are back begin slowly. One process of all disables those that failed for days.
  */
 export function startEndpointKeeper(tools: EndpointKeeperTools): Loop {
   let turns = 0;
@@ -117,5 +115,4 @@ async function slowWork({ database, logger, disableAfterHours }: EndpointKeeperT
   }
   await noteQuietChanges(database, 'failing');
   await noteQuietChanges(database, 'recovered');
-  await applyWantedScopes(database);
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { findSubscribers, publishTo } from '../../../../src/engine/deliveries/publish.ts';
 import { releaseReservedEvent } from '../../../../src/engine/deliveries/release-event.ts';
 import type { OrderScope } from '../../../../src/engine/endpoint/endpoint-settings.ts';
-import { applyOrderScope } from '../../../../src/engine/queue/order-scope.ts';
+import { lockLanes } from '../../../../src/engine/queue/order-scope.ts';
 import { lockPublishing } from '../../../../src/engine/queue/publishing-locks.ts';
 import { dropWaiting, removeDelivery } from '../../../../src/engine/queue/remove.ts';
 import { bringForward } from '../../../../src/engine/queue/retry.ts';
@@ -21,6 +21,7 @@ import {
 import { findReplay } from '../../../../src/features/replays/replay-store.ts';
 import { startReplay } from '../../../../src/features/replays/replays.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
+import { isLockTimeout } from '../../../../src/platform/postgres/error-class.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { publicDeliveryId } from '../../../../src/platform/public-ids.ts';
 import { RequestError } from '../../../../src/platform/request-input.ts';
@@ -156,30 +157,40 @@ const SCOPES: readonly OrderScope[] = ['event', 'conversation', 'endpoint'];
 
 /** Asks for a scope; it is tried with all that are wanted, now and after the next changes. */
 async function wantScope(world: World, endpointId: string, choice: number): Promise<void> {
-  const { database } = world;
-  await world.inTurn('scopes', async () => {
-    await execute(
-      database,
-      'update webhook_endpoints set wanted_order_scope = nullif(cast(:scopes as text), order_scope) where id = :endpointId',
-      { scopes: SCOPES[choice] ?? 'event', endpointId },
-    );
-  });
+  world.wantedScopes.set(endpointId, SCOPES[choice] ?? 'event');
   await applyScopes(world);
 }
 
 export async function applyScopes(world: World): Promise<void> {
-  const { database } = world;
   await world.inTurn('scopes', async () => {
-    const wanted = await query<{ id: string; scope: OrderScope }>(
-      database,
-      'select id, wanted_order_scope as scope from webhook_endpoints where wanted_order_scope is not null',
-    );
-    for (const { id: endpointId, scope } of wanted) {
+    for (const [endpointId, scope] of world.wantedScopes) {
       const change = { endpointId, scope, fromMs: Date.now(), untilMs: 0 };
-      if (await applyOrderScope(database, endpointId)) world.scopes.push(change);
+      if (await changeScope(world, endpointId, scope)) {
+        world.scopes.push(change);
+        world.wantedScopes.delete(endpointId);
+      }
       change.untilMs = Date.now() + 1;
     }
   });
+}
+
+/** False: something is pending, or is being published. */
+async function changeScope({ database, endpoints }: World, id: string, scope: OrderScope): Promise<boolean> {
+  const wabaId = endpoints.find((endpoint) => endpoint.id === id)?.wabaId ?? '';
+  try {
+    return await database.transaction(async (trx) => {
+      if ((await lockLanes(trx, { wabaId, id })).count > 0) return false;
+      await execute(
+        trx,
+        'update webhook_endpoints set order_scope = :scope, version = version + 1 where id = :id',
+        { scope, id },
+      );
+      return true;
+    });
+  } catch (error) {
+    if (isLockTimeout(error)) return false;
+    throw error;
+  }
 }
 
 /** Begins a replay of what is settled, or pauses, resumes or cancels one. */

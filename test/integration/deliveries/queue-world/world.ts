@@ -37,6 +37,8 @@ export type World = {
   endpoints: { id: string; wabaId: string; url: string; removed: boolean }[];
   published: PublishedOne[];
   scopes: ScopeChange[];
+  /** By endpoint, until they hold. */
+  wantedScopes: Map<string, OrderScope>;
   replays: { wabaId: string; replayId: string; cancelled: boolean }[];
   /** What was dropped on purpose: ids of deliveries, endpoints and replays. */
   dropped: Set<string>;
@@ -70,6 +72,7 @@ export async function makeWorld(database: Database, dice: () => number): Promise
     endpoints,
     published: [],
     scopes: [],
+    wantedScopes: new Map(),
     replays: [],
     reserved: [],
     background: [],

@@ -95,6 +95,22 @@ test('forms with a mistake are refused at the field, and keep what was written',
   }
 });
 
+test('the ordering cannot change while deliveries are pending: the field says so, and how many', async () => {
+  const { id } = await add();
+  await addDelivery(api.database, {
+    wabaId: office.wabaId,
+    eventId: 'wamid.pending',
+    state: 'pending',
+    attempts: [],
+  });
+  const url = 'https://receiver.example/hook';
+  const refused = await admin.post(`${endpointsPath}/${id}/edit`, { url, orderScope: 'endpoint' });
+  expect(refused.statusCode).toBe(422);
+  expect(refused.body).toContain('The ordering cannot change now: 1 delivery is pending');
+  expect(await markupProblems(refused.body)).toEqual([]);
+  expect(await stored(id)).toMatchObject({ order_scope: 'event' });
+});
+
 test('what waits for a retry is retried now, while the endpoint is enabled', async () => {
   const { id } = await add();
   expect((await admin.get(`${endpointsPath}/${id}`)).body).not.toContain('Retry now');

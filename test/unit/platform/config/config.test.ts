@@ -271,10 +271,12 @@ describe('settings', () => {
   test('one that was removed is named with what to do, and another unknown name too', () => {
     const given = {
       HELIOGRAPH_TEMPORAL_UI_PUBLIC_URL: 'https://temporal.example',
+      HELIOGRAPH_RETRY_WORKFLOWS_MAX: '1000',
       HELIOGRAPH_LOG_LEVLE: 'info',
     };
     expect(problemsOf(given)).toEqual([
       expect.stringMatching(/^HELIOGRAPH_TEMPORAL_UI_PUBLIC_URL was removed: delete it; /),
+      expect.stringMatching(/^HELIOGRAPH_RETRY_WORKFLOWS_MAX was removed: delete it; at most 200 /),
       'HELIOGRAPH_LOG_LEVLE is not a setting',
     ]);
   });

@@ -55,7 +55,6 @@ class ChangedWebhookEndpoint(Model):
     block_limit_seconds: int | None = Field(alias="blockLimitSeconds")
     delivery_workflows: Literal["auto", "always"] | str | None = Field(alias="deliveryWorkflows")
     order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
-    wanted_order_scope: Literal["event", "conversation", "endpoint"] | str | None = Field(alias="wantedOrderScope")
     mode: Literal["open", "probing", "paused", "disabled"] | str
     mode_reason: str | None = Field(alias="modeReason")
     mode_changed_at: datetime = Field(alias="modeChangedAt")
@@ -165,7 +164,6 @@ class CreatedWebhookEndpoint(Model):
     block_limit_seconds: int | None = Field(alias="blockLimitSeconds")
     delivery_workflows: Literal["auto", "always"] | str | None = Field(alias="deliveryWorkflows")
     order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
-    wanted_order_scope: Literal["event", "conversation", "endpoint"] | str | None = Field(alias="wantedOrderScope")
     mode: Literal["open", "probing", "paused", "disabled"] | str
     mode_reason: str | None = Field(alias="modeReason")
     mode_changed_at: datetime = Field(alias="modeChangedAt")
@@ -263,7 +261,6 @@ class EnableWebhookEndpointResponse(Model):
     block_limit_seconds: int | None = Field(alias="blockLimitSeconds")
     delivery_workflows: Literal["auto", "always"] | str | None = Field(alias="deliveryWorkflows")
     order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
-    wanted_order_scope: Literal["event", "conversation", "endpoint"] | str | None = Field(alias="wantedOrderScope")
     mode: Literal["open", "probing", "paused", "disabled"] | str
     mode_reason: str | None = Field(alias="modeReason")
     mode_changed_at: datetime = Field(alias="modeChangedAt")
@@ -342,7 +339,7 @@ class ErasureReportSignature(Model):
     value: str
 
 
-ErrorCode: TypeAlias = "Literal[\"invalid_api_key\", \"expired_api_key\", \"ip_not_allowed\", \"insufficient_scope\", \"recipient_not_open\", \"invalid_signature\", \"media_url_expired\", \"invalid_media_signature\", \"verification_failed\", \"invalid_parameter\", \"invalid_cursor\", \"invalid_request\", \"invalid_json\", \"not_found\", \"route_not_found\", \"method_not_allowed\", \"erased\", \"unknown_customer\", \"unknown_conversation\", \"request_timeout\", \"body_too_large\", \"storage_quota_exceeded\", \"upload_quota_exceeded\", \"message_limit_reached\", \"unsupported_media_type\", \"waiting_choice_required\", \"secret_in_use\", \"no_signing_key\", \"url_not_verified\", \"url_is_webhook_endpoint\", \"no_operations_url\", \"too_many_endpoints\", \"nothing_to_replay\", \"delivery_settled\", \"attempt_under_way\", \"delivery_not_first\", \"delivery_held\", \"test_event_pending\", \"endpoint_not_enabled\", \"too_many_replays\", \"replay_finished\", \"replay_too_large\", \"invalid_url\", \"unknown_phone_number\", \"unknown_endpoint\", \"unknown_delivery\", \"unknown_media\", \"media_expired\", \"wrong_media_type\", \"unsupported_file_type\", \"file_too_large\", \"invalid_multipart\", \"too_many_uploads\", \"too_many_streams\", \"message_not_inbound\", \"payment_configuration_required\", \"idempotency_key_in_flight\", \"idempotency_key_reused\", \"upstream_refused\", \"access_token_missing\", \"upstream_unavailable\", \"message_not_sent\", \"rate_limit_exceeded\", \"headers_too_large\", \"internal_error\", \"service_unavailable\"] | str"
+ErrorCode: TypeAlias = "Literal[\"invalid_api_key\", \"expired_api_key\", \"ip_not_allowed\", \"insufficient_scope\", \"recipient_not_open\", \"invalid_signature\", \"media_url_expired\", \"invalid_media_signature\", \"verification_failed\", \"invalid_parameter\", \"invalid_cursor\", \"invalid_request\", \"invalid_json\", \"not_found\", \"route_not_found\", \"method_not_allowed\", \"erased\", \"unknown_customer\", \"unknown_conversation\", \"request_timeout\", \"body_too_large\", \"storage_quota_exceeded\", \"upload_quota_exceeded\", \"message_limit_reached\", \"unsupported_media_type\", \"waiting_choice_required\", \"secret_in_use\", \"no_signing_key\", \"url_not_verified\", \"url_is_webhook_endpoint\", \"no_operations_url\", \"too_many_endpoints\", \"nothing_to_replay\", \"delivery_settled\", \"attempt_under_way\", \"delivery_not_first\", \"delivery_held\", \"test_event_pending\", \"deliveries_pending\", \"endpoint_not_enabled\", \"too_many_replays\", \"replay_finished\", \"replay_too_large\", \"invalid_url\", \"unknown_phone_number\", \"unknown_endpoint\", \"unknown_delivery\", \"unknown_media\", \"media_expired\", \"wrong_media_type\", \"unsupported_file_type\", \"file_too_large\", \"invalid_multipart\", \"too_many_uploads\", \"too_many_streams\", \"message_not_inbound\", \"payment_configuration_required\", \"idempotency_key_in_flight\", \"idempotency_key_reused\", \"upstream_refused\", \"access_token_missing\", \"upstream_unavailable\", \"message_not_sent\", \"rate_limit_exceeded\", \"headers_too_large\", \"internal_error\", \"service_unavailable\"] | str"
 
 
 class Event(Model):
@@ -1055,7 +1052,6 @@ class WebhookEndpoint(Model):
     block_limit_seconds: int | None = Field(alias="blockLimitSeconds")
     delivery_workflows: Literal["auto", "always"] | str | None = Field(alias="deliveryWorkflows")
     order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
-    wanted_order_scope: Literal["event", "conversation", "endpoint"] | str | None = Field(alias="wantedOrderScope")
     mode: Literal["open", "probing", "paused", "disabled"] | str
     mode_reason: str | None = Field(alias="modeReason")
     mode_changed_at: datetime = Field(alias="modeChangedAt")
