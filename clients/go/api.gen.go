@@ -933,6 +933,9 @@ type MessageEventData struct {
 
 	// Metadata The number that received or sent, as upstream names it.
 	Metadata PhoneNumberMetadata `json:"metadata"`
+
+	// Value Further members of the body of upstream, such as `conversation_context`. Absent where there are none.
+	Value json.RawMessage `json:"value,omitempty"`
 }
 
 // MessageList defines model for MessageList.
@@ -1203,6 +1206,9 @@ type PaymentEventData struct {
 
 	// Transaction The latest transaction of the payment.
 	Transaction *PaymentEventDataTransaction `json:"transaction,omitempty"`
+
+	// Value Further members of the body of upstream, such as `conversation_context`. Absent where there are none.
+	Value json.RawMessage `json:"value,omitempty"`
 }
 
 // PaymentEventDataTransaction The latest transaction of the payment.
@@ -3629,6 +3635,9 @@ type StatusEventData struct {
 
 	// Status The unchanged upstream status.
 	Status UpstreamStatus `json:"status"`
+
+	// Value Further members of the body of upstream, such as `conversation_context`. Absent where there are none.
+	Value json.RawMessage `json:"value,omitempty"`
 }
 
 // TestConnectionResult defines model for TestConnectionResult.
@@ -3730,7 +3739,7 @@ type UpstreamEvent struct {
 	// OccurredAt When it was released for delivery, UTC.
 	OccurredAt time.Time `json:"occurredAt"`
 
-	// PhoneNumberID The number that the value names in its `metadata`; null where it names none.
+	// PhoneNumberID The number that the value names; null where it names none.
 	PhoneNumberID *string `json:"phoneNumberId"`
 
 	// UserID The tenant.

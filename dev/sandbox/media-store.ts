@@ -36,6 +36,7 @@ const FIXTURE_MIME_TYPES: Record<string, string> = {
   '600000000000007': 'application/pdf',
   '600000000000009': 'image/webp',
   '600000000000010': 'image/webp',
+  '600000000000502': 'audio/ogg; codecs=opus',
 };
 
 function withDigest(id: string, media: NewMedia): StoredMedia {

@@ -2,7 +2,7 @@ export const EVENT_TYPES = ['message', 'status', 'payment', 'order', 'media.read
 
 export type CoreEventType = (typeof EVENT_TYPES)[number];
 
-/** A change that upstream reports in another field than `messages`: sent to endpoints that ask for it by name. */
+/** A change that upstream reports in another field than `messages`, or in that field without items: sent to endpoints that ask for it by name. */
 export type UpstreamEventType = `upstream.${string}`;
 
 export type EventType = CoreEventType | UpstreamEventType;
@@ -14,14 +14,12 @@ export const ALL_UPSTREAM = 'upstream.*';
 
 const IS_FIELD = /^[a-z][a-z0-9_]{0,63}$/;
 
-const MESSAGES = 'messages';
-
 /** Names of upstream's fields in JSON Schema, with `upstream.` before them. */
 export const UPSTREAM_TYPE_PATTERN = '^upstream\\.([a-z][a-z0-9_]{0,63}|\\*)$';
 
 /** Whether a field of upstream can be an event: by the form of its name, known or not. */
 export function isUpstreamField(field: string): boolean {
-  return IS_FIELD.test(field) && field !== MESSAGES;
+  return IS_FIELD.test(field);
 }
 
 export function upstreamTypeOf(field: string): UpstreamEventType {

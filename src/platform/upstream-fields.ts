@@ -1,5 +1,5 @@
 /**
- * The fields of upstream's webhooks besides `messages` that are known, by what each reports. Any other field can be asked for
+ * The fields of upstream's webhooks that are known, by what each reports; of `messages` there is an event only for values without messages and statuses. Any other field can be asked for
  * by its name too: https://developers.facebook.com/docs/whatsapp/cloud-api/webhooks lists them.
  */
 export const UPSTREAM_FIELDS = {
@@ -15,6 +15,8 @@ export const UPSTREAM_FIELDS = {
   group_settings_update: 'The settings of a group changed',
   group_status_update: 'A group was suspended or released',
   history: 'Earlier messages of a number that also uses the WhatsApp Business app',
+  messages: 'Something else than a message or status: a click in a marketing message, an error',
+  messaging_handovers: 'A conversation was passed to your app, or taken from it, by another responder',
   message_template_components_update: 'The content of a template changed',
   message_template_quality_update: 'The quality of a template changed',
   message_template_status_update: 'A template was approved, rejected, paused or disabled',
@@ -25,6 +27,7 @@ export const UPSTREAM_FIELDS = {
   security: 'The PIN of a number was changed or asked for',
   smb_app_state_sync: 'A contact changed in the WhatsApp Business app',
   smb_message_echoes: 'The business wrote from the WhatsApp Business app',
+  standby: 'A copy of a message in a conversation that another responder has',
   template_category_update: 'The category of a template changes or was changed',
   user_preferences: 'A customer stopped or resumed marketing messages',
 } as const;

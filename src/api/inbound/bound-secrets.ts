@@ -1,8 +1,8 @@
 import type { SignedBody } from '../../engine/inbox/bodies.ts';
 import { findNumberOwners } from '../../features/accounts/accounts.ts';
-import { phoneNumberIdOf, wabaIdOf } from '../../ingest/split/item-context.ts';
+import { NO_WABA, phoneNumberIdOf, wabaIdOf } from '../../ingest/split/item-context.ts';
 import { upstreamRootOf } from '../../ingest/split/upstream-items.ts';
-import { items, member, sourceWithEdits, type TextEdit } from '../../platform/json/json-text.ts';
+import { items, member, sourceWithEdits, stringOf, type TextEdit } from '../../platform/json/json-text.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 
 /** What is kept of a body, and how many entries are not, because its app secret may not speak for their WABA. */
@@ -24,7 +24,7 @@ export async function entriesOf(
     node,
     wabaId: wabaIdOf(node),
     phoneNumberIds: items(member(node, 'changes')).flatMap(
-      (change) => phoneNumberIdOf(member(change, 'value')) ?? [],
+      (change) => phoneNumberIdOf(member(change, 'value'), stringOf(member(change, 'field'))) ?? [],
     ),
   }));
   const owners = await findNumberOwners(database, [
@@ -33,7 +33,9 @@ export async function entriesOf(
   const isOwn = (wabaId: string | null | undefined) => typeof wabaId === 'string' && wabaIds.has(wabaId);
   const foreign = entries.filter(
     ({ wabaId, phoneNumberIds }) =>
-      !isOwn(wabaId) || phoneNumberIds.some((id) => owners.has(id) && !isOwn(owners.get(id)?.wabaId)),
+      // Whose an entry without a WABA is, intake finds out, and refuses it if it is another's.
+      (!isOwn(wabaId) && wabaId !== NO_WABA) ||
+      phoneNumberIds.some((id) => owners.has(id) && !isOwn(owners.get(id)?.wabaId)),
   );
   const signedFor = [...wabaIds];
   if (foreign.length === 0) return { body, signedFor, foreignEntries: 0 };

@@ -3,6 +3,7 @@ import {
   items,
   type JsonNode,
   member,
+  members,
   parseJson,
   sourceOf,
   stringOf,
@@ -61,13 +62,14 @@ function changeOf(type: string, event: JsonNode): string {
 
 function messagesChange(data: JsonNode | null, list: 'messages' | 'statuses', item: string | null): string {
   const contacts = member(data, 'contacts');
-  const value = [
+  const parts = [
     '"messaging_product":"whatsapp"',
     `"metadata":${sourceIn(data, 'metadata') ?? '{}'}`,
     ...(contacts !== null && items(contacts).length > 0 ? [`"contacts":${sourceOf(contacts)}`] : []),
     `"${list}":[${item ?? '{}'}]`,
+    ...members(member(data, 'value')).map(({ name, value }) => `${sourceOf(name)}:${sourceOf(value)}`),
   ];
-  return `{"value":{${value.join(',')}},"field":"messages"}`;
+  return `{"value":{${parts.join(',')}},"field":"messages"}`;
 }
 
 /** The test that the upstream platform's dashboard sends: a message to a number of no account. */

@@ -8,6 +8,9 @@ export const AWAITS_NUMBER = 'awaits_phone_number';
 
 export const NOT_OF_WABA = 'phone_number_not_of_waba';
 
+/** About a customer of the operator as a partner of upstream, whose WABA no tenant has. */
+export const UNCLAIMED = 'unclaimed_account';
+
 export type WaitingBody = { wabaId: string; phoneNumberId: string; day: string; id: string };
 
 export async function insertWaitingBodies(trx: Transaction, bodies: readonly WaitingBody[]): Promise<void> {

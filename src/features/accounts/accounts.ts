@@ -49,6 +49,25 @@ export async function findWabaOwners(
   return new Map(rows.map((owner) => [owner.wabaId, owner]));
 }
 
+/** As `findWabaOwners`, by the digits of a phone number, which one WABA alone has. */
+export async function findOwnersOfPhones(
+  trx: Transaction,
+  phones: readonly string[],
+): Promise<Map<string, NumberOwner>> {
+  if (phones.length === 0) return new Map();
+  const rows = await query<NumberOwner & { phone: string }>(
+    trx,
+    `select g.phone, min(n.waba_id) as "wabaId", min(w.tenant_id) as "tenantId", false as removed
+       from unnest(:phones::text[]) as g (phone)
+       join phone_numbers n on regexp_replace(n.display_phone_number, '\\D', '', 'g') = g.phone
+       join wabas w on w.waba_id = n.waba_id and w.removed_at is null
+      where n.removed_at is null and not n.detached
+      group by g.phone having count(distinct n.waba_id) = 1`,
+    { phones },
+  );
+  return new Map(rows.map(({ phone, ...owner }) => [phone, owner]));
+}
+
 /** Adds a tenant and returns its id, the `userId` of the API. */
 export async function insertTenant(database: Database, businessName: string): Promise<string> {
   const text = 'insert into tenants (business_name) values (:businessName) returning id';

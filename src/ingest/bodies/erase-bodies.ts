@@ -17,6 +17,7 @@ import type { Transaction } from '../../platform/postgres/database.ts';
 import { query, queryColumn, queryValue } from '../../platform/postgres/sql.ts';
 import { recipientOf } from '../split/echoes.ts';
 import { ERASED_PART, isErased, type PersonIds, type Spelled } from '../split/item-context.ts';
+import { memberRemovals } from '../split/member-removals.ts';
 import { type IdentityChange, readIdentityChange } from '../split/message-items.ts';
 import {
   type NumberItem,
@@ -26,6 +27,7 @@ import {
   type UpstreamItem,
   upstreamRootOf,
 } from '../split/upstream-items.ts';
+import { otherNames } from '../split/value-members.ts';
 
 export type ErasedFromBodies = {
   wabaId: string;
@@ -307,10 +309,15 @@ function cutOut(body: Buffer, paths: readonly string[], people: ReadonlySet<stri
   const edits = nodes
     .filter((node) => !isErased(node))
     .map(({ start, end }) => ({ start, end, text: ERASED_PART }));
+  const cutValues = new Set(paths.map((path) => path.slice(0, path.lastIndexOf('.value.') + 1)));
   for (const [n, entry] of items(member(root, 'entry')).entries()) {
     for (const [m, change] of items(member(entry, 'changes')).entries()) {
-      if (isWithin(`entry[${n}].changes[${m}].value.contacts`, all)) continue;
-      for (const contact of items(member(member(change, 'value'), 'contacts'))) {
+      const path = `entry[${n}].changes[${m}]`;
+      if (isWithin(`${path}.value.contacts`, all)) continue;
+      const value = member(change, 'value');
+      if (value !== null && cutValues.has(`${path}.`))
+        edits.push(...memberRemovals(value, otherNames(value)));
+      for (const contact of items(member(value, 'contacts'))) {
         const ids = [rawIdOf(member(contact, 'wa_id')), rawIdOf(member(contact, 'user_id'))];
         const isTheirs = ids.some((id) => id !== null && people.has(id));
         if (isTheirs) edits.push({ start: contact.start, end: contact.end, text: '{}' });

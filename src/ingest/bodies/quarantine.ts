@@ -1,6 +1,7 @@
 import { putBack, wakeIntake } from '../../engine/inbox/bodies.ts';
 import { lockIntake } from '../../engine/inbox/intake-lock.ts';
 import { SHARDS } from '../../engine/inbox/shards.ts';
+import { UNCLAIMED } from '../../engine/inbox/waiting-bodies.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query, queryValue } from '../../platform/postgres/sql.ts';
 
@@ -27,7 +28,7 @@ export async function listQuarantineReasons(database: Database, days: number): P
  * The reasons that are counted and are no fault: upstream sends more than there are events for. An app also receives
  * other fields than messages of WABAs that no tenant has (`unknown_waba`); their messages are another matter (`unknown_phone_number`).
  */
-const EXPECTED = ['unknown_field', 'unknown_waba', 'value_errors', 'message_echo', 'no_items'];
+const EXPECTED = ['unknown_field', 'unknown_waba', UNCLAIMED];
 
 /** Payloads of a WABA that could not be read. `tenantId` is null where no tenant has the WABA. */
 export type UnreadableTotal = {
@@ -48,6 +49,20 @@ export async function listUnreadable(database: Database, limit: number): Promise
       where q.day >= (now() at time zone 'utc')::date - 1 and q.reason <> all (:expected::text[])
       group by q.waba_id, w.tenant_id order by q.waba_id limit :limit`,
     { expected: EXPECTED, limit },
+  );
+}
+
+/** WABAs that no tenant has, and of which upstream reported today or yesterday to the operator as their partner. */
+export async function listUnclaimed(
+  database: Database,
+  limit: number,
+): Promise<{ wabaId: string; count: number; lastDay: string }[]> {
+  return await query(
+    database,
+    `select waba_id as "wabaId", sum(count)::float8 as count, max(day) as "lastDay" from quarantine_counts
+      where day >= (now() at time zone 'utc')::date - 1 and reason = :reason
+      group by waba_id order by waba_id limit :limit`,
+    { reason: UNCLAIMED, limit },
   );
 }
 

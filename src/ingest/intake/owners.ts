@@ -1,13 +1,15 @@
 import type { InboxBody } from '../../engine/inbox/bodies.ts';
 import { shardOf } from '../../engine/inbox/shards.ts';
-import { AWAITS_NUMBER, NOT_OF_WABA } from '../../engine/inbox/waiting-bodies.ts';
+import { AWAITS_NUMBER, NOT_OF_WABA, UNCLAIMED } from '../../engine/inbox/waiting-bodies.ts';
 import {
   findKnownWabas,
   findNumberOwners,
+  findOwnersOfPhones,
   findWabaOwners,
   type NumberOwner,
 } from '../../features/accounts/accounts.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
+import type { FieldItem } from '../split/field-items.ts';
 import type { Owned, UpstreamItem } from '../split/upstream-items.ts';
 import { lockFurtherShards } from './intake-locks.ts';
 
@@ -32,7 +34,7 @@ export async function sortItems(
   const ofNumbers = items.filter((item) => item.kind !== 'upstream');
   const ofWabas = items.filter((item) => item.kind === 'upstream');
   const owners = await ownersOf(trx, [...new Set(ofNumbers.map((item) => item.phoneNumberId))], known);
-  const wabaOwners = await findWabaOwners(trx, [...new Set(ofWabas.map(({ wabaId }) => wabaId))]);
+  const ownerOfField = await ownersOfFields(trx, ofWabas, known.held);
   const strays = ofNumbers.filter((item) => !owners.has(item.phoneNumberId));
   const wabas =
     strays.length === 0
@@ -42,17 +44,39 @@ export async function sortItems(
   const reasons = new Map<UpstreamItem, string>();
   for (const item of items) {
     const isField = item.kind === 'upstream';
-    const owner = isField ? wabaOwners.get(item.wabaId) : owners.get(item.phoneNumberId);
+    const owner = isField ? ownerOfField(item) : owners.get(item.phoneNumberId);
     if (owner === undefined) {
       const isAwaited = !isField && wabas.has(item.wabaId);
-      reasons.set(item, isAwaited ? AWAITS_NUMBER : isField ? 'unknown_waba' : 'unknown_phone_number');
+      reasons.set(item, isAwaited ? AWAITS_NUMBER : isField ? unknownWaba(item) : 'unknown_phone_number');
       continue;
     }
     const refusal = owner.removed ? 'removed_phone_number' : refusalOf(item, owner.wabaId, known.origins);
-    if (refusal === null) owned.push({ item, wabaId: owner.wabaId, tenantId: owner.tenantId });
+    const { wabaId, tenantId } = owner;
+    if (refusal === null) owned.push({ item: isField ? { ...item, wabaId } : item, wabaId, tenantId });
     else reasons.set(item, refusal);
   }
   return { owned, reasons };
+}
+
+function unknownWaba({ isOfPartner }: FieldItem): string {
+  return isOfPartner ? UNCLAIMED : 'unknown_waba';
+}
+
+/** Under the lock of its shard too where the body of an item stands for another WABA, or for none. */
+async function ownersOfFields(trx: Transaction, items: readonly FieldItem[], held: ReadonlySet<number>) {
+  const find = async () => ({
+    byWaba: await findWabaOwners(trx, [...new Set(items.map(({ wabaId }) => wabaId))]),
+    byPhone: await findOwnersOfPhones(trx, [...new Set(items.flatMap(({ phone }) => phone ?? []))]),
+  });
+  let found = await find();
+  const shards = [...found.byWaba.values(), ...found.byPhone.values()].map(({ wabaId }) => shardOf(wabaId));
+  const foreign = new Set(shards.filter((shard) => !held.has(shard)));
+  if (foreign.size > 0) {
+    await lockFurtherShards(trx, [...foreign]);
+    found = await find();
+  }
+  return ({ wabaId, phone }: FieldItem) =>
+    found.byWaba.get(wabaId) ?? (phone === null ? undefined : found.byPhone.get(phone));
 }
 
 async function ownersOf(

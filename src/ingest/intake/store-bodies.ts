@@ -2,7 +2,7 @@ import { insertParts, type NewBody, type SignedBody, wakeIntake } from '../../en
 import { shardOf } from '../../engine/inbox/shards.ts';
 import { items, member, sourceOf } from '../../platform/json/json-text.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { wabaIdOf } from '../split/item-context.ts';
+import { NO_WABA, wabaIdOf } from '../split/item-context.ts';
 import { upstreamRootOf } from '../split/upstream-items.ts';
 
 /**
@@ -41,14 +41,11 @@ export async function insertBodies(
 export function newBodies(bodies: readonly SignedBody[]): NewBody[] {
   return bodies.flatMap(({ body: whole, signedFor }) =>
     splitByWaba(whole).map(({ wabaId, body }) => {
-      const known = wabaId ?? NOBODY;
+      const known = wabaId ?? NO_WABA;
       return { wabaId: known, shard: shardOf(known), body, signedFor };
     }),
   );
 }
-
-/** In place of the WABA of a body that does not say it. */
-const NOBODY = '0';
 
 /** A body, or what of it is one WABA's; null: it does not say whose. */
 type WabaPart = { wabaId: string | null; body: Buffer };
@@ -93,10 +90,11 @@ export function splitByWaba(body: Buffer): WabaPart[] {
 
 /**
  * The WABA of a body with one entry in upstream's way of writing, without reading all of it. Within a JSON string the
- * second quote would be escaped, so where the name is not found again there is no other entry with changes.
+ * second quote would be escaped, so where the name is not found again there is no other entry with changes, and where
+ * `waba_info` is not found the entry has the id of its WABA.
  */
 function onlyWaba(body: Buffer): string | null {
   const found = BEGINNING.exec(body.toString('latin1', 0, BEGINNING_BYTES));
   if (found?.[1] === undefined) return null;
-  return body.indexOf('"changes"', found[0].length) < 0 ? found[1] : null;
+  return ['"changes"', '"waba_info"'].some((name) => body.includes(name, found[0].length)) ? null : found[1];
 }

@@ -1,14 +1,5 @@
 import { epochTimeOf } from '../../platform/json/epoch-time.ts';
-import {
-  items,
-  type JsonNode,
-  member,
-  members,
-  sourceOf,
-  stringOf,
-  type TextEdit,
-  textOf,
-} from '../../platform/json/json-text.ts';
+import { items, type JsonNode, member, sourceOf, stringOf, textOf } from '../../platform/json/json-text.ts';
 import {
   boundedIdOf,
   idOf,
@@ -18,6 +9,7 @@ import {
   storableText,
 } from '../../platform/json/storable-text.ts';
 import { readPhoneNumber } from '../../platform/phone-number.ts';
+import { otherMembersOf, readOtherMembers } from './value-members.ts';
 
 /** How much is kept of texts, in UTF-16 units. */
 export const MAX_CHARS = {
@@ -33,13 +25,10 @@ export const MAX_CHARS = {
 
 export type QuarantineReason =
   | 'unknown_field'
-  | 'value_errors'
-  | 'message_echo'
   | 'missing_waba_id'
   | 'missing_metadata'
   | 'missing_id'
   | 'missing_status'
-  | 'no_items'
   | 'too_deep'
   | 'oversized_metadata'
   | 'unreadable_item';
@@ -60,7 +49,6 @@ export type ItemBase = {
   path: string;
   wabaId: string;
   phoneNumberId: string;
-  displayPhoneNumber: string | null;
   /** Equal for, and only for, deliveries of the same thing by upstream. A JSON array. */
   dedupKey: string;
   /** The base eventId: events with one lane key keep their order. */
@@ -71,19 +59,41 @@ export type ItemBase = {
 };
 
 export type ItemContext = {
-  readonly owner: Pick<ItemBase, 'wabaId' | 'phoneNumberId' | 'displayPhoneNumber'>;
+  readonly owner: Pick<ItemBase, 'wabaId' | 'phoneNumberId'>;
   readonly metadataJson: string;
+  /** The end of each event's data: what the value says beside its items. */
+  readonly othersJson: string;
   readonly contacts: ValueContacts;
 };
 
 export type OwnerIds = { readonly wabaId: string | null; readonly phoneNumberId: string | null };
 
+/** The id of an entry, unless its changes say better: in those of partners it is that of a business portfolio. */
 export function wabaIdOf(entry: JsonNode): string | null {
-  return boundedIdOf(member(entry, 'id'));
+  const named = new Set(items(member(entry, 'changes')).map(namedWabaOf));
+  const [only] = named;
+  return named.size === 1 && only ? only : boundedIdOf(member(entry, 'id'));
 }
 
-export function phoneNumberIdOf(value: JsonNode | null): string | null {
-  return boundedIdOf(member(member(value, 'metadata'), 'phone_number_id'));
+function namedWabaOf(change: JsonNode): string | null {
+  if (stringOf(member(change, 'field')) !== 'account_update') return null;
+  return boundedIdOf(member(member(member(change, 'value'), 'waba_info'), 'waba_id'));
+}
+
+/** The id of an entry that names no WABA: upstream does so where it reports about one of its numbers. */
+export const NO_WABA = '0';
+
+/** The number of a value stands in `metadata`, and in some fields elsewhere. */
+const NUMBER_PLACES = ['metadata', 'recipient', 'phone_number_settings'];
+
+/** The number that a value is about; of the field `messages` only `metadata` says it. */
+export function phoneNumberIdOf(value: JsonNode | null, field: string | null): string | null {
+  const places = field === 'messages' ? ['metadata'] : NUMBER_PLACES;
+  for (const place of places) {
+    const id = boundedIdOf(member(member(value, place), 'phone_number_id'));
+    if (id !== null) return id;
+  }
+  return null;
 }
 
 // Metadata is repeated in each event of a value; real ones have a hundred characters.
@@ -98,10 +108,10 @@ export function readItemContext(ids: OwnerIds, value: JsonNode): ItemContext | Q
   if (metadata.tooDeep) return 'too_deep';
   const metadataJson = sourceOf(metadata);
   if (metadataJson.length > MAX_METADATA_CHARS) return 'oversized_metadata';
-  const displayPhoneNumber = shortTextOf(member(metadata, 'display_phone_number'), 64);
   return {
-    owner: { wabaId, phoneNumberId, displayPhoneNumber },
+    owner: { wabaId, phoneNumberId },
     metadataJson,
+    othersJson: otherMembersOf(readOtherMembers(value).json),
     contacts: readContacts(value),
   };
 }
@@ -291,23 +301,4 @@ export const ERASED_PART = `{"${ERASED}":true}`;
 
 export function isErased(node: JsonNode): boolean {
   return node.kind === 'object' && member(node, ERASED) !== null;
-}
-
-/** The edits that take members out of an object, every repetition of them, each with the comma that belongs to it. */
-export function memberRemovals(node: JsonNode, names: readonly string[]): TextEdit[] {
-  const all = members(node);
-  const edits: TextEdit[] = [];
-  let keptCount = 0;
-  all.forEach(({ name: key, value }, position) => {
-    if (!names.includes(stringOf(key) ?? '')) {
-      keptCount++;
-      return;
-    }
-    const previous = all[position - 1];
-    const next = all[position + 1];
-    // With a kept member before it the comma in front goes, otherwise the one behind, if there is one.
-    if (keptCount > 0 && previous) edits.push({ start: previous.value.end, end: value.end, text: '' });
-    else edits.push({ start: key.start, end: next ? next.name.start : value.end, text: '' });
-  });
-  return edits;
 }

@@ -8,7 +8,8 @@ import {
   type TextEdit,
 } from '../../platform/json/json-text.ts';
 import { idOf, shortTextOf, storableText } from '../../platform/json/storable-text.ts';
-import { MAX_CHARS, memberRemovals } from './item-context.ts';
+import { MAX_CHARS } from './item-context.ts';
+import { memberRemovals } from './member-removals.ts';
 
 const MEDIA_TYPES = new Set(['image', 'video', 'audio', 'voice', 'document', 'sticker']);
 /** Upstream could not fetch what the customer sent. */

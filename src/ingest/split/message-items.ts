@@ -79,7 +79,7 @@ export function readMessageItem(message: JsonNode, context: ItemContext, path: s
   const contacts = contactsOfSender(context, { waId, userId });
   const contactsJson = `[${contacts.map(sourceOf).join(',')}]`;
   const rawJson = sourceWithEdits(message, mediaUrlRemovals(message));
-  const { metadataJson, owner } = context;
+  const { metadataJson, othersJson, owner } = context;
   const order = type === 'order' ? readCartOrder(message) : null;
   return {
     kind: 'message',
@@ -88,7 +88,7 @@ export function readMessageItem(message: JsonNode, context: ItemContext, path: s
     dedupKey: JSON.stringify(['message', owner.phoneNumberId, rawId, placeholder ? 'placeholder' : 'real']),
     laneKey: upstreamId,
     eventId: upstreamId,
-    eventData: `{"metadata":${metadataJson},"contacts":${contactsJson},"message":${rawJson}}`,
+    eventData: `{"metadata":${metadataJson},"contacts":${contactsJson},"message":${rawJson}${othersJson}}`,
     upstreamId,
     type,
     placeholder,

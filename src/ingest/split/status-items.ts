@@ -23,12 +23,12 @@ import {
   type ItemBase,
   type ItemContext,
   ItemRefused,
-  memberRemovals,
   readRecipient,
   type Spelled,
   timestampOf,
   waIdOf,
 } from './item-context.ts';
+import { memberRemovals } from './member-removals.ts';
 
 const MAX_STATUS_CHARS = 128;
 
@@ -82,7 +82,7 @@ function readStatusItem(entry: JsonNode, context: ItemContext, path: string): St
     dedupKey: JSON.stringify(['status', context.owner.phoneNumberId, rawId, rawStatus, rawParticipant]),
     laneKey: upstreamId,
     eventId: upstreamId,
-    eventData: `{"metadata":${context.metadataJson},${contactsMember(contacts)}"status":${rawJson}}`,
+    eventData: `{"metadata":${context.metadataJson},${contactsMember(contacts)}"status":${rawJson}${context.othersJson}}`,
     upstreamId,
     status: storableText(rawStatus, MAX_STATUS_CHARS),
     participant: rawParticipant === null ? null : storableId(rawParticipant),
@@ -190,7 +190,7 @@ function eventDataOf(entry: JsonNode, context: ItemContext): string {
     ['raw', sourceOf(entry)],
   ];
   const present = parts.filter(([, json]) => json !== null);
-  return `{${present.map(([name, json]) => `"${name}":${json}`).join(',')}}`;
+  return `{${present.map(([name, json]) => `"${name}":${json}`).join(',')}${context.othersJson}}`;
 }
 
 function readPaymentItem(entry: JsonNode, context: ItemContext, path: string): PaymentItem {

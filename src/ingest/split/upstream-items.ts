@@ -15,6 +15,7 @@ import {
 } from './item-context.ts';
 import { type MessageItem, readMessageItem } from './message-items.ts';
 import { type PaymentItem, readStatusOrPayment, type StatusItem } from './status-items.ts';
+import { hasItems, readOtherMembers, withoutItems } from './value-members.ts';
 
 export type NumberItem = MessageItem | StatusItem | PaymentItem;
 
@@ -87,21 +88,19 @@ function splitList(
   });
 }
 
-function splitMessagesChange(split: SplitBody, change: Change, value: JsonNode): void {
-  const before = split.items.length + split.quarantined.length;
+function splitMessagesChange(split: SplitBody, change: Change, value: JsonNode, time: JsonNode | null): void {
+  const [itemsBefore, refusedBefore] = [split.items.length, split.quarantined.length];
   const context = readItemContext(change.owner, value);
   splitList(split, change, 'messages', context);
   splitList(split, change, 'statuses', context);
-  if (isPresent(member(value, 'message_echoes'))) {
-    quarantine(split, change, `${change.path}.value.message_echoes`, 'message_echo');
-  }
-  const errors = member(value, 'errors');
-  if (isPresent(errors) && (errors.kind !== 'array' || items(errors).length > 0)) {
-    quarantine(split, change, `${change.path}.value.errors`, 'value_errors');
-  }
-  if (split.items.length + split.quarantined.length === before) {
-    quarantine(split, change, `${change.path}.value`, 'no_items');
-  }
+  const [isAnyAdded, isAnyRefused] = [
+    split.items.length > itemsBefore,
+    split.quarantined.length > refusedBefore,
+  ];
+  const others = readOtherMembers(value);
+  const isLeft = isAnyAdded ? !others.isAll : isAnyRefused && !(others.json === null && others.isAll);
+  if (isLeft) splitField(split, { ...change, value: withoutItems(value) }, time);
+  else if (!hasItems(value) && !isAnyRefused) splitField(split, change, time);
 }
 
 function splitField(split: SplitBody, change: Change, time: JsonNode | null): void {
@@ -123,12 +122,12 @@ function splitChange(
   const field = stringOf(member(node, 'field'));
   const value = member(node, 'value');
   const storableField = field === null ? null : storableText(field, MAX_CHARS.field);
-  const owner = { wabaId, phoneNumberId: phoneNumberIdOf(value) };
+  const owner = { wabaId, phoneNumberId: phoneNumberIdOf(value, field) };
   const change: Change = { owner, value, field: storableField, path };
   if (node.kind !== 'object') quarantine(split, change, path, 'unreadable_item');
   else if (field !== 'messages') splitField(split, change, time);
   else if (value?.kind !== 'object') quarantine(split, change, `${path}.value`, 'unreadable_item');
-  else splitMessagesChange(split, change, value);
+  else splitMessagesChange(split, change, value, time);
 }
 
 /** The document that a body is; null when it is no JSON. */

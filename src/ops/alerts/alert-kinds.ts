@@ -16,6 +16,7 @@ export const ALERT_KINDS = [
   'template_stopped',
   'waba_silent',
   'payloads_quarantined',
+  'account_unclaimed',
   'intake_backlog',
   'intake_failed',
   'delivery_backlog',
@@ -205,6 +206,18 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
       'The reason phone_number_not_of_waba: the number is not of this WABA at the upstream platform.',
       'The reason not_signed_for_waba: an app secret that is bound to WABAs signed for the number of another WABA. Ask the owner of that app why.',
       'Other reasons mostly mean that upstream sends a new type of data: upgrade Heliograph, then run "admin inbox retry" while the bodies are kept.',
+    ],
+  },
+  account_unclaimed: {
+    title: 'Account of no tenant',
+    isNotice: true,
+    audience: 'operator',
+    meaning:
+      'The upstream platform reported today or yesterday about the account of a customer of yours, such as that it was shared with you or removed, and no tenant has it. The report is kept in quarantine and gave no event.',
+    steps: [
+      'Find the customer in the WhatsApp Manager by the WABA in the reason. 0 stands for a report that names a phone number only.',
+      'If the account is to be used here, add the WABA to a tenant. Then run "admin inbox retry" while the bodies are kept.',
+      'If not, nothing has to be done: the alert ends two days after the last report.',
     ],
   },
   intake_backlog: {

@@ -7,7 +7,12 @@ import { listEndpointTroubles, listFinalFailures } from '../../features/endpoint
 import { listExpiringKeys } from '../../features/keys/api-key-store.ts';
 import { waitingKeyRequests } from '../../features/keys/key-requests.ts';
 import { listFailedMails } from '../../features/mail/mails.ts';
-import { countInbox, listUnreadable, oldestWaitingBodyAt } from '../../ingest/bodies/quarantine.ts';
+import {
+  countInbox,
+  listUnclaimed,
+  listUnreadable,
+  oldestWaitingBodyAt,
+} from '../../ingest/bodies/quarantine.ts';
 import { DESTINATION_SET, type LatestChange, listLatestChanges } from '../../platform/audit/audit.ts';
 import { shownUrl } from '../../platform/http/outbound-url.ts';
 import type { Database } from '../../platform/postgres/database.ts';
@@ -100,6 +105,14 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
       wabaId: tenantId === null ? null : wabaId,
       reason: `${counted(count, 'item', 'items')} for WABA ${wabaId} were quarantined since yesterday: ${reasons.join(', ')}.`,
       details: { count, reasons: reasons.join(', ') },
+    })),
+  account_unclaimed: async (database) =>
+    (await listUnclaimed(database, MOST)).map(({ wabaId, count, lastDay }) => ({
+      ...INSTALLATION,
+      subject: wabaId,
+      latestAt: new Date(lastDay),
+      reason: `${counted(count, 'report', 'reports')} since yesterday about WABA ${wabaId}, which no tenant has.`,
+      details: { count },
     })),
   intake_backlog: async (database, now) =>
     await whenBehind(database, await oldestWaitingBodyAt(database), now, {

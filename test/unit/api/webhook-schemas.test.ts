@@ -63,8 +63,12 @@ describe('the schemas of webhooks', () => {
     expect(new Set(events.map(({ type }) => type))).toEqual(
       new Set([
         ...['message', 'status', 'payment', 'order'],
-        ...['upstream.account_update', 'upstream.group_lifecycle_update', 'upstream.smb_message_echoes'],
+        ...['upstream.account_settings_update', 'upstream.account_update', 'upstream.automatic_events'],
+        ...['upstream.calls', 'upstream.messages', 'upstream.messaging_handovers', 'upstream.standby'],
+        ...['upstream.group_lifecycle_update', 'upstream.group_participants_update'],
+        ...['upstream.group_settings_update', 'upstream.smb_message_echoes', 'upstream.user_preferences'],
         ...['upstream.message_template_status_update', 'upstream.payment_configuration_update'],
+        ...['upstream.template_category_update', 'upstream.template_correct_category_detection'],
         'upstream.phone_number_quality_update',
       ]),
     );
@@ -82,8 +86,9 @@ describe('the schemas of webhooks', () => {
         data: unknown;
       };
       expect([...Compile(UPSTREAM_EVENT_BODY).Errors(example)]).toEqual([]);
-      const { value } = example.data as { value: { metadata?: { phone_number_id: string } } };
-      expect(example.phoneNumberId).toBe(value.metadata?.phone_number_id ?? null);
+      type Place = { phone_number_id: string };
+      const { value } = example.data as { value: { metadata?: Place; recipient?: Place } };
+      expect(example.phoneNumberId).toBe((value.metadata ?? value.recipient)?.phone_number_id ?? null);
       expect(EVENT_TYPES.filter((type) => Compile(EVENT_BODIES[type]).Check(example))).toEqual([]);
     },
   );

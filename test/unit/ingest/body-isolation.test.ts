@@ -206,10 +206,6 @@ describe('parts that are quarantined', () => {
     ['messages that are no array', '"messages":{"id":"w"}', ['.messages', 'unreadable_item']],
     ['a status without id', '"statuses":[{"status":"sent"}]', ['.statuses[0]', 'missing_id']],
     ['a status without status', '"statuses":[{"id":"w"}]', ['.statuses[0]', 'missing_status']],
-    ['a value without items', '"contacts":[]', ['', 'no_items']],
-    ['empty lists', '"messages":[],"statuses":null,"errors":[]', ['', 'no_items']],
-    ['errors of the value', '"errors":[{"code":0}]', ['.errors', 'value_errors']],
-    ['echoes beside messages', '"message_echoes":[{"id":"w"}]', ['.message_echoes', 'message_echo']],
   ])('%s', (_name, members, expected) => {
     expect(reasonOf(members)).toEqual([expected]);
   });
@@ -245,11 +241,61 @@ describe('parts that are quarantined', () => {
       ['entry[2].changes[2].value', 'unreadable_item'],
     ]);
   });
+});
 
-  test('errors beside messages do not hold the messages back', () => {
-    const split = splitText(bodyText('"messages":[{"id":"w"}],"errors":[{"code":1}]'));
-    expect(split.items.map((item) => item.kind)).toEqual(['message']);
-    expect(split.quarantined.map((part) => part.reason)).toEqual(['value_errors']);
+describe('members of a value beside its items', () => {
+  const deep = `${'['.repeat(100)}${']'.repeat(100)}`;
+  const items = '"messages":[{"id":"w"}],"statuses":[{"id":"w","status":"sent"}]';
+  const eventsOf = (members: string) =>
+    splitText(bodyText(members)).items.map(({ kind, eventData }) => [kind, eventData] as const);
+
+  test('go with each of the items, as they are written', () => {
+    const others = '"errors":[{"code": 1.0}],"\\u0061":"\\u00e9"';
+    const split = splitText(bodyText(`"errors":[{"code": 1.0}],${items},"\\u0061":"\\u00e9"`));
+    expect(split.quarantined).toEqual([]);
+    expect(split.items.map(({ kind }) => kind)).toEqual(['message', 'status']);
+    for (const { eventData } of split.items) expect(eventData.endsWith(`,"value":{${others}}}`)).toBe(true);
+  });
+
+  test('are absent where there are none', () => {
+    for (const [, data] of eventsOf(items)) expect(data).not.toContain('"value"');
+  });
+
+  test.each([
+    ['no items', '"contacts":[]'],
+    ['empty lists', '"messages":[],"statuses":null,"errors":[]'],
+    ['errors', '"errors":[{"code":0}]'],
+    ['echoes', '"message_echoes":[{"id":"w"}]'],
+    ['actions', '"user_actions":[{"action_type":"x"}]'],
+  ])('of a value with %s are one event of the field, with the whole value', (_name, members) => {
+    const value = `{"messaging_product":"whatsapp","metadata":${METADATA},${members}}`;
+    expect(eventsOf(members)).toEqual([['upstream', `{"field":"messages","value":${value}}`]]);
+  });
+
+  test('that are too much to be repeated with each item are an event of the field once', () => {
+    for (const odd of [`"${'x'.repeat(20_000)}"`, `{"a":${deep.slice(0, 58)}${deep.slice(-58)}}`]) {
+      const events = eventsOf(`${items},"big":${odd}`);
+      expect(events.map(([kind]) => kind)).toEqual(['message', 'status', 'upstream']);
+      expect(events.filter(([, data]) => data.includes(odd)).map(([kind]) => kind)).toEqual(['upstream']);
+      expect(events[2]?.[1]).not.toContain('"messages":[');
+    }
+  });
+
+  test('are an event although every item beside them is quarantined', () => {
+    const split = splitText(bodyText('"messages":[{}],"user_actions":[{"action_type":"x"}]'));
+    expect(split.items.map(({ kind }) => kind)).toEqual(['upstream']);
+    expect(split.quarantined.map(({ reason }) => reason)).toEqual(['missing_id']);
+  });
+
+  test('that are nested too deep are quarantined, and the items arrive', () => {
+    const split = splitText(bodyText(`${items},"deep":${deep}`));
+    expect(split.items.map(({ kind }) => kind)).toEqual(['message', 'status']);
+    expect(split.quarantined.map(({ reason }) => reason)).toEqual(['too_deep']);
+  });
+
+  test('stay away where the items were erased', () => {
+    const split = splitText(bodyText('"messages":[{"heliograph_erased":true}]'));
+    expect(split).toEqual({ items: [], quarantined: [] });
   });
 });
 

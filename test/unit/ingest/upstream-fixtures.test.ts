@@ -39,23 +39,35 @@ function contactsOf(value: Value, waId: unknown, userId: unknown): Json[] {
   );
 }
 
+const KNOWN = ['messaging_product', 'metadata', 'contacts', 'messages', 'statuses', 'field', 'waba'];
+
+/** What upstream says beside the items of a value. */
+function besideItems(value: Value): Json {
+  const others = Object.entries(value).filter(([name]) => !KNOWN.includes(name));
+  return others.length === 0 ? {} : { value: Object.fromEntries(others) };
+}
+
 function statusDataOf(value: Value, status: Json): Json {
   const contacts = contactsOf(value, status.recipient_id, status.recipient_user_id);
   return { metadata: value.metadata, status, ...(contacts.length > 0 && { contacts }) };
 }
 
 function expectedDataOf(text: string): unknown[] {
-  return valuesOf(text).flatMap((value) => {
+  return valuesOf(text).flatMap((value): unknown[] => {
     const { field, waba: _waba, ...rest } = value;
-    if (field !== 'messages') return [{ field, value: rest }];
+    const isItemless = (value.messages ?? []).length + (value.statuses ?? []).length === 0;
+    if (field !== 'messages' || isItemless) return [{ field, value: rest }];
     return [
       ...(value.messages ?? []).map((message) => ({
         metadata: value.metadata,
         contacts: contactsOf(value, message.from, message.from_user_id),
         message: withoutMediaUrl(message),
+        ...besideItems(value),
       })),
       ...(value.statuses ?? []).map((status) =>
-        status.type === 'payment' ? { payment: status } : statusDataOf(value, status),
+        status.type === 'payment'
+          ? { payment: status }
+          : { ...statusDataOf(value, status), ...besideItems(value) },
       ),
     ];
   });
@@ -98,8 +110,8 @@ describe('every fixture', () => {
     if (family === 'in' || family === 'odd') expect([kinds, reasons]).toEqual([['message'], []]);
     else if (family === 'st') expect([kinds, reasons]).toEqual([['status'], []]);
     else if (family === 'pay') expect([kinds, reasons]).toEqual([['payment'], []]);
-    else if (family === 'err') expect([kinds, reasons]).toEqual([[], ['value_errors']]);
-    else if (family === 'fld') expect([kinds, reasons]).toEqual([['upstream'], []]);
+    else if (['err', 'act', 'call', 'fld'].includes(family ?? ''))
+      expect([kinds, reasons]).toEqual([['upstream'], []]);
     else expect([family, reasons]).toEqual(['batch', []]);
   });
 });
@@ -136,16 +148,26 @@ describe('batches', () => {
 });
 
 describe('other webhook fields', () => {
-  test('say for the count whose they are, as far as they say it', () => {
-    expect(splitFixture('err_value_auth_0').quarantined).toEqual([
-      {
-        path: 'entry[0].changes[0].value.errors',
-        reason: 'value_errors',
-        field: 'messages',
-        wabaId: '900000000000101',
-        phoneNumberId: '800000000000111',
-      },
-    ]);
+  const ownersOf = (name: string) =>
+    splitFixture(name).items.map(({ wabaId, phoneNumberId }) => [wabaId, phoneNumberId]);
+
+  test('say whose they are, wherever upstream says it', () => {
+    const [waba, number] = ['900000000000101', '800000000000111'];
+    expect(ownersOf('fld_account_update_partner_removed_coexistence')).toEqual([[waba, null]]);
+    expect(ownersOf('fld_account_update_calling_restriction_entry_zero')).toEqual([['0', null]]);
+    expect(ownersOf('fld_account_settings_update_calling')).toEqual([[waba, number]]);
+    expect(ownersOf('fld_messaging_handovers_control_passed')).toEqual([[waba, number]]);
+    expect(ownersOf('fld_standby_inbound_text')).toEqual([[waba, number]]);
+    expect(ownersOf('act_marketing_link_click')).toEqual([[waba, number]]);
+  });
+
+  test('have the lane of what they are about', () => {
+    const laneOf = (name: string) => splitFixture(name).items[0]?.laneKey;
+    expect(laneOf('fld_standby_inbound_text')).toBe('upstream.standby:12025550143');
+    expect(laneOf('fld_standby_echo_text')).toBe('upstream.standby:12025550143');
+    expect(laneOf('fld_standby_statuses')).toBe('upstream.standby:12025550143');
+    expect(laneOf('fld_standby_echo_template_bsuid')).toBe('upstream.standby:US.10000000000000000143');
+    expect(laneOf('fld_messaging_handovers_control_passed')).toBe('upstream.messaging_handovers:12025550143');
   });
 });
 

@@ -4,7 +4,7 @@ export type ClientOptions = {
     baseUrl: `${string}://${string}` | (string & {});
 };
 
-export type Webhooks = ReceiveMessageEventWebhookRequest | ReceiveStatusEventWebhookRequest | ReceivePaymentEventWebhookRequest | ReceiveOrderEventWebhookRequest | ReceiveMediaReadyEventWebhookRequest | ReceiveTestEventWebhookRequest | ReceiveUpstreamAccountAlertsEventWebhookRequest | ReceiveUpstreamAccountReviewUpdateEventWebhookRequest | ReceiveUpstreamAccountUpdateEventWebhookRequest | ReceiveUpstreamAutomaticEventsEventWebhookRequest | ReceiveUpstreamBusinessCapabilityUpdateEventWebhookRequest | ReceiveUpstreamCallsEventWebhookRequest | ReceiveUpstreamFlowsEventWebhookRequest | ReceiveUpstreamGroupLifecycleUpdateEventWebhookRequest | ReceiveUpstreamGroupParticipantsUpdateEventWebhookRequest | ReceiveUpstreamGroupSettingsUpdateEventWebhookRequest | ReceiveUpstreamGroupStatusUpdateEventWebhookRequest | ReceiveUpstreamHistoryEventWebhookRequest | ReceiveUpstreamMessageTemplateComponentsUpdateEventWebhookRequest | ReceiveUpstreamMessageTemplateQualityUpdateEventWebhookRequest | ReceiveUpstreamMessageTemplateStatusUpdateEventWebhookRequest | ReceiveUpstreamPartnerSolutionsEventWebhookRequest | ReceiveUpstreamPaymentConfigurationUpdateEventWebhookRequest | ReceiveUpstreamPhoneNumberNameUpdateEventWebhookRequest | ReceiveUpstreamPhoneNumberQualityUpdateEventWebhookRequest | ReceiveUpstreamSecurityEventWebhookRequest | ReceiveUpstreamSmbAppStateSyncEventWebhookRequest | ReceiveUpstreamSmbMessageEchoesEventWebhookRequest | ReceiveUpstreamTemplateCategoryUpdateEventWebhookRequest | ReceiveUpstreamUserPreferencesEventWebhookRequest;
+export type Webhooks = ReceiveMessageEventWebhookRequest | ReceiveStatusEventWebhookRequest | ReceivePaymentEventWebhookRequest | ReceiveOrderEventWebhookRequest | ReceiveMediaReadyEventWebhookRequest | ReceiveTestEventWebhookRequest | ReceiveUpstreamAccountAlertsEventWebhookRequest | ReceiveUpstreamAccountReviewUpdateEventWebhookRequest | ReceiveUpstreamAccountUpdateEventWebhookRequest | ReceiveUpstreamAutomaticEventsEventWebhookRequest | ReceiveUpstreamBusinessCapabilityUpdateEventWebhookRequest | ReceiveUpstreamCallsEventWebhookRequest | ReceiveUpstreamFlowsEventWebhookRequest | ReceiveUpstreamGroupLifecycleUpdateEventWebhookRequest | ReceiveUpstreamGroupParticipantsUpdateEventWebhookRequest | ReceiveUpstreamGroupSettingsUpdateEventWebhookRequest | ReceiveUpstreamGroupStatusUpdateEventWebhookRequest | ReceiveUpstreamHistoryEventWebhookRequest | ReceiveUpstreamMessagesEventWebhookRequest | ReceiveUpstreamMessagingHandoversEventWebhookRequest | ReceiveUpstreamMessageTemplateComponentsUpdateEventWebhookRequest | ReceiveUpstreamMessageTemplateQualityUpdateEventWebhookRequest | ReceiveUpstreamMessageTemplateStatusUpdateEventWebhookRequest | ReceiveUpstreamPartnerSolutionsEventWebhookRequest | ReceiveUpstreamPaymentConfigurationUpdateEventWebhookRequest | ReceiveUpstreamPhoneNumberNameUpdateEventWebhookRequest | ReceiveUpstreamPhoneNumberQualityUpdateEventWebhookRequest | ReceiveUpstreamSecurityEventWebhookRequest | ReceiveUpstreamSmbAppStateSyncEventWebhookRequest | ReceiveUpstreamSmbMessageEchoesEventWebhookRequest | ReceiveUpstreamStandbyEventWebhookRequest | ReceiveUpstreamTemplateCategoryUpdateEventWebhookRequest | ReceiveUpstreamUserPreferencesEventWebhookRequest;
 
 /**
  * AccountIdentity
@@ -775,6 +775,12 @@ export type MessageEvent = {
          */
         contacts: Array<CustomerContact>;
         message: InboundMessage;
+        /**
+         * Further members of the body of upstream, such as `conversation_context`. Absent where there are none.
+         */
+        value?: {
+            [key: string]: unknown;
+        };
     };
 };
 
@@ -1108,6 +1114,12 @@ export type PaymentEvent = {
          * The unchanged upstream status.
          */
         raw: {
+            [key: string]: unknown;
+        };
+        /**
+         * Further members of the body of upstream, such as `conversation_context`. Absent where there are none.
+         */
+        value?: {
             [key: string]: unknown;
         };
     };
@@ -2906,6 +2918,12 @@ export type StatusEvent = {
          */
         contacts?: Array<CustomerContact>;
         status: UpstreamStatus;
+        /**
+         * Further members of the body of upstream, such as `conversation_context`. Absent where there are none.
+         */
+        value?: {
+            [key: string]: unknown;
+        };
     };
 };
 
@@ -3027,7 +3045,7 @@ export type UpstreamEvent = {
      */
     wabaId: string;
     /**
-     * The number that the value names in its `metadata`; null where it names none.
+     * The number that the value names; null where it names none.
      */
     phoneNumberId: string | null;
     /**
@@ -6853,6 +6871,24 @@ export type ReceiveUpstreamHistoryEventWebhookRequest = {
     query?: never;
 };
 
+export type ReceiveUpstreamMessagesEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamMessagesEventWebhookRequest = {
+    body: ReceiveUpstreamMessagesEventWebhookPayload;
+    key: 'upstream.messages';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamMessagingHandoversEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamMessagingHandoversEventWebhookRequest = {
+    body: ReceiveUpstreamMessagingHandoversEventWebhookPayload;
+    key: 'upstream.messaging_handovers';
+    path?: never;
+    query?: never;
+};
+
 export type ReceiveUpstreamMessageTemplateComponentsUpdateEventWebhookPayload = UpstreamEvent;
 
 export type ReceiveUpstreamMessageTemplateComponentsUpdateEventWebhookRequest = {
@@ -6939,6 +6975,15 @@ export type ReceiveUpstreamSmbMessageEchoesEventWebhookPayload = UpstreamEvent;
 export type ReceiveUpstreamSmbMessageEchoesEventWebhookRequest = {
     body: ReceiveUpstreamSmbMessageEchoesEventWebhookPayload;
     key: 'upstream.smb_message_echoes';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamStandbyEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamStandbyEventWebhookRequest = {
+    body: ReceiveUpstreamStandbyEventWebhookPayload;
+    key: 'upstream.standby';
     path?: never;
     query?: never;
 };

@@ -97,6 +97,17 @@ const MessageStatus = Type.Object(
   { title: 'UpstreamStatus', description: 'The unchanged upstream status.' },
 );
 
+const Others = Type.Optional(
+  Type.Object(
+    {},
+    {
+      additionalProperties: true,
+      description:
+        'Further members of the body of upstream, such as `conversation_context`. Absent where there are none.',
+    },
+  ),
+);
+
 const Money = Type.Object(
   {
     value: Type.Optional(Type.Number({ description: 'The amount in units of 1 / `offset`.' })),
@@ -138,6 +149,7 @@ const Payment = dataOf({
   recipient_id: optionalText('The phone number of the customer in digits.'),
   timestamp: optionalText(SECONDS),
   raw: Type.Object({}, { additionalProperties: true, description: 'The unchanged upstream status.' }),
+  value: Others,
 });
 
 const CART_LINE = {
@@ -203,12 +215,12 @@ export const EVENT_BODIES = {
   message: envelopeOf(
     'MessageEvent',
     'message',
-    dataOf({ metadata: Metadata, contacts: Contacts, message: InboundMessage }),
+    dataOf({ metadata: Metadata, contacts: Contacts, message: InboundMessage, value: Others }),
   ),
   status: envelopeOf(
     'StatusEvent',
     'status',
-    dataOf({ metadata: Metadata, contacts: Type.Optional(Contacts), status: MessageStatus }),
+    dataOf({ metadata: Metadata, contacts: Type.Optional(Contacts), status: MessageStatus, value: Others }),
   ),
   payment: envelopeOf('PaymentEvent', 'payment', Payment),
   order: envelopeOf('OrderEvent', 'order', Order),
@@ -231,7 +243,7 @@ export const UPSTREAM_EVENT_BODY = named('UpstreamEvent', {
   }),
   ...envelopeMembers(
     Type.Union([Type.String(), Type.Null()], {
-      description: 'The number that the value names in its `metadata`; null where it names none.',
+      description: 'The number that the value names; null where it names none.',
     }),
     dataOf({
       field: Type.String({ description: 'The field, as upstream calls it.' }),

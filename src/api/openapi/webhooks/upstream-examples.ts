@@ -132,6 +132,33 @@ const UPSTREAM_VALUES: Readonly<Record<UpstreamField, Record<string, unknown>>> 
     reason: 'INVALID_FORMAT',
     message_template_category: 'MARKETING',
   },
+  messages: {
+    ...VALUE,
+    user_actions: [
+      {
+        action_type: 'marketing_messages_link_click',
+        timestamp: '1790000000',
+        marketing_messages_link_click_data: {
+          click_component: 'cta',
+          product_id: 'sku-17',
+          click_id: 'clk_0017',
+          tracking_token: 'tok_0017',
+        },
+      },
+    ],
+  },
+  messaging_handovers: {
+    messaging_product: 'whatsapp',
+    sender: { phone_number: '12025550143' },
+    recipient: METADATA,
+    type: 'control_passed',
+    timestamp: '1790000000',
+    control_passed: {
+      previous_owner_role: 'ai_agent',
+      new_owner_role: 'escalation',
+      metadata: 'The customer asked for a person',
+    },
+  },
   partner_solutions: {
     event: 'SOLUTION_CREATED',
     solution_id: '650000000000001',
@@ -180,6 +207,22 @@ const UPSTREAM_VALUES: Readonly<Record<UpstreamField, Record<string, unknown>>> 
         text: { body: 'Sent from the phone app' },
       },
     ],
+  },
+  standby: {
+    ...VALUE,
+    standby: {
+      contacts: [{ profile: { name: 'Asha Tester' }, wa_id: USER.wa_id, user_id: USER.user_id }],
+      messages: [
+        {
+          from: USER.wa_id,
+          from_user_id: USER.user_id,
+          id: 'wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQg==',
+          timestamp: '1790000000',
+          type: 'text',
+          text: { body: 'Where is my parcel?' },
+        },
+      ],
+    },
   },
   template_category_update: { ...TEMPLATE, previous_category: 'UTILITY', new_category: 'MARKETING' },
   user_preferences: {

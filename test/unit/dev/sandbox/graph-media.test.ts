@@ -14,7 +14,7 @@ function mediaIn(value: unknown): { id: string; sha256: string; mime_type: strin
   if (typeof value !== 'object' || value === null) {
     return [];
   }
-  const found = 'sha256' in value && 'mime_type' in value ? [value as never] : [];
+  const found = 'id' in value && 'sha256' in value && 'mime_type' in value ? [value as never] : [];
   return [...found, ...Object.values(value).flatMap(mediaIn)];
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
-import { memberRemovals } from '../../../../src/ingest/split/item-context.ts';
+import { memberRemovals } from '../../../../src/ingest/split/member-removals.ts';
 import { JsonSyntaxError, MAX_JSON_DEPTH } from '../../../../src/platform/json/json-scan.ts';
 import {
   items,

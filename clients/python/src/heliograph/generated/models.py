@@ -607,6 +607,8 @@ class MessageEventData(Model):
     contacts: list[dict[str, Any]]
     """Upstream’s entries of this customer, unchanged."""
     message: dict[str, Any]
+    value: dict[str, Any] | None = Field(default=None)
+    """Further members of the body of upstream, such as `conversation_context`. Absent where there are none."""
 
 
 class MessageList(Model):
@@ -748,6 +750,8 @@ class PaymentEventData(Model):
     """Seconds since 1970."""
     raw: dict[str, Any]
     """The unchanged upstream status."""
+    value: dict[str, Any] | None = Field(default=None)
+    """Further members of the body of upstream, such as `conversation_context`. Absent where there are none."""
 
 
 class Replay(Model):
@@ -898,6 +902,8 @@ class StatusEventData(Model):
     contacts: list[dict[str, Any]] | None = Field(default=None)
     """Upstream’s entries of this customer, unchanged."""
     status: dict[str, Any]
+    value: dict[str, Any] | None = Field(default=None)
+    """Further members of the body of upstream, such as `conversation_context`. Absent where there are none."""
 
 
 class TestConnectionResponse(Model):
@@ -960,7 +966,7 @@ class UpstreamEvent(Model):
     waba_id: str = Field(alias="wabaId")
     """The WhatsApp Business Account."""
     phone_number_id: str | None = Field(alias="phoneNumberId")
-    """The number that the value names in its `metadata`; null where it names none."""
+    """The number that the value names; null where it names none."""
     event_id: str = Field(alias="eventId")
     """The id of the subject, not unique: deduplicate by the header webhook-id."""
     occurred_at: datetime = Field(alias="occurredAt")
