@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Backlog,
   countTroubledEndpoints,
@@ -36,6 +35,7 @@ import { badge } from '../components/badge.ts';
 import { noticeBox } from '../components/notice.ts';
 import { dataTable, emptyState, type Stat, statRow } from '../components/table.ts';
 import { durationText, timeAgo } from '../components/time.ts';
+import { ANSWER_WITHIN_MS, askTemporal, responds } from '../dependencies.ts';
 import { endpointPath, modeBadge, troubleReason, waitingText } from '../endpoints/endpoint-status.ts';
 import { viewPage } from '../kits/view-page.ts';
 import type { Visit } from '../kits/visit.ts';
@@ -339,17 +339,13 @@ function reasonTable(reasons: readonly QuarantineTotal[]): Markup {
 
 type Part = { name: string; purpose: string; ok: boolean; answerMs: number };
 
-const ANSWER_WITHIN_MS = 2_000;
-
 /** Asks every part at the same time; one without a response in time counts as down. */
-async function checkParts({ database, probeStore, temporal, config }: PortalContext): Promise<Part[]> {
-  const { namespace } = config.temporal;
-  const { proxy } = config.webhooks;
+async function checkParts(context: PortalContext): Promise<Part[]> {
+  const { database, probeStore } = context;
+  const { proxy } = context.config.webhooks;
   return await Promise.all([
     check('PostgreSQL', 'stores everything', () => query(database, 'select 1')),
-    check('Temporal', 'runs workflows', () =>
-      temporal.use(ANSWER_WITHIN_MS, (client) => client.workflowService.describeNamespace({ namespace })),
-    ),
+    check('Temporal', 'runs workflows', () => askTemporal(context, ANSWER_WITHIN_MS)),
     check('Object store', 'stores media', () => checkObjectStore(probeStore)),
     ...(proxy === null
       ? []
@@ -368,10 +364,6 @@ async function requireProxy(database: Database, proxy: EgressProxy): Promise<voi
 
 async function check(name: string, purpose: string, ask: () => Promise<unknown>): Promise<Part> {
   const startMs = performance.now();
-  const asked = ask().then(
-    () => true,
-    () => false,
-  );
-  const ok = await Promise.race([asked, sleep(ANSWER_WITHIN_MS, false, { ref: false })]);
+  const ok = await responds(ask, ANSWER_WITHIN_MS);
   return { name, purpose, ok, answerMs: performance.now() - startMs };
 }

@@ -10,9 +10,11 @@ import {
 } from '../../../features/delivery-log/tenant-overview.ts';
 import { type EndpointStatus, endpointsOf } from '../../../features/endpoints/endpoints.ts';
 import { PAGES } from '../access/page-access.ts';
+import { noticeBox } from '../components/notice.ts';
 import { dataTable, type Stat, statRow } from '../components/table.ts';
 import { durationText } from '../components/time.ts';
 import { deliveryTable } from '../deliveries/delivery-table.ts';
+import { makeAwaySentence } from '../dependencies.ts';
 import {
   endpointName,
   endpointPath,
@@ -38,12 +40,14 @@ const SPANS: readonly (readonly [Span, string])[] = [
 ];
 
 export function overviewPages(app: PortalApp, context: PortalContext): void {
+  const awaySentence = makeAwaySentence(context);
   const view = async (visit: Visit) => {
     const { waba, now: until } = visit;
     const { accounts, database } = context;
     const asked = SPANS.find(([name]) => name === visit.query('span'))?.[0] ?? 'day';
     const span = CHART_SPANS[asked];
-    const [endpoints, outcomes, latency, failed] = await Promise.all([
+    const [away, endpoints, outcomes, latency, failed] = await Promise.all([
+      awaySentence(),
       endpointsOf(accounts, waba.wabaId, { maxWaiting: MAX_SHOWN_WAITING }),
       readOutcomes(database, waba.wabaId, { until, span }),
       readLatency(database, waba.wabaId, { until, span }),
@@ -64,7 +68,7 @@ ${await newest(visit, figures)}`;
       lead: endpoints.length > 0 && `Webhooks of this WABA in ${spanText(span)}.`,
       actions: endpoints.length > 0 && spanSwitch(visit.path, asked),
       assets: ['overview.css', 'webhooks.css'],
-      body,
+      body: html`${away !== null && noticeBox({ kind: 'warning', text: away })}${body}`,
     };
   };
   const place = { path: '/portal/w/:wabaId', access: PAGES.member, active: 'overview' };
