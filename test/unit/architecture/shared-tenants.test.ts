@@ -38,6 +38,7 @@ const SHARED: Readonly<Record<string, string>> = {
 const READ: readonly string[] = [
   'mcp/read.test.ts',
   'portal/access/page-access.test.ts',
+  'portal/page-widths.test.ts',
   'portal/pages.test.ts',
 ];
 

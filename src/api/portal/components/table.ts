@@ -6,7 +6,7 @@ export type Column = string | { label: string; kind: ColumnKind };
 export type ColumnKind = 'number' | 'narrow' | 'time';
 
 /**
- * `caption` is for screen readers; with `keys`, one for each row, a live region can tell which rows are new. On a phone each row
+ * `caption` is for screen readers; with `keys`, one for each row, a live region can tell which rows are new. On phones and tablets each row
  * is a card, headed by its first cell; the roles keep it a table for Safari, which forgets that of elements shown as blocks.
  */
 export function dataTable(

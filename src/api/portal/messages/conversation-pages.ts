@@ -61,7 +61,7 @@ const COLUMNS: ListColumn<Row>[] = [
 function customerCell({ conversation }: Row, { path }: Visit): Markup {
   const { id, groupId, groupSubject, name, username, waId, userId } = conversation;
   const shown = groupId !== null ? (groupSubject ?? 'Group') : (name ?? username ?? 'No name');
-  return html`<a class="break" href="${path}/${id}">${shown}</a><br><code class="faint">${groupId ?? waId ?? userId ?? '–'}</code>`;
+  return html`<a class="break" href="${path}/${id}">${shown}</a><br><code class="faint break">${groupId ?? waId ?? userId ?? '–'}</code>`;
 }
 
 const MAX_PREVIEW_CHARS = 90;
