@@ -13,7 +13,16 @@ const run = promisify(execFile);
 
 async function digestOf(image: string): Promise<string> {
   const args = ['buildx', 'imagetools', 'inspect', image, '--format', '{{.Manifest.Digest}}'];
-  return (await run('docker', args)).stdout.trim();
+  return await run('docker', args).then(
+    ({ stdout }) => stdout.trim(),
+    (error) => {
+      process.stderr.write(
+        `The digest of ${image} is missing: this needs Docker with buildx, and the registry.\n`,
+      );
+      process.stderr.write(`${String(error.stderr || error.message).split('\n', 1)[0]}\n`);
+      process.exit(1);
+    },
+  );
 }
 
 for (const path of globSync([...IMAGE_FILES], { cwd: ROOT }).toSorted()) {

@@ -1,6 +1,6 @@
 import { ensureBinaries } from '../dev/embedded/binaries.ts';
 import { provideOldestNode } from '../test/acceptance/support/programs.ts';
-import { pythonEnvironment } from '../test/acceptance/support/python-environment.ts';
+import { pythonEnvironment, systemPython } from '../test/acceptance/support/python-environment.ts';
 import { PYTHON_PACKAGES } from '../test/acceptance/support/python-packages.ts';
 import { GO, goProgram } from '../test/unit/deployment/go-programs.ts';
 
@@ -19,7 +19,9 @@ async function provide(what: string, tests: string, work: () => Promise<unknown>
     await work();
     if (performance.now() - startedMs > 5_000) say(`${what} is there (${secondsSince(startedMs)} s)`);
   } catch (error) {
-    say(`${what} cannot be had, which ${tests} need: ${(error as Error).message}`);
+    // What was tried, behind the first line, the tests say.
+    const [reason] = (error as Error).message.split(/(?<=\.) What was tried|\n/);
+    say(`Missing: ${what}, which ${tests} need; ${reason}`);
   } finally {
     clearInterval(progress);
   }
@@ -52,11 +54,15 @@ await Promise.all([
           goProgram,
         ),
   ),
-  provideInTurn(
-    'the Python environment',
-    'tests of the Python client, the documents and schemas',
-    Object.keys(PYTHON_PACKAGES) as (keyof typeof PYTHON_PACKAGES)[],
-    pythonEnvironment,
+  systemPython().then((python) =>
+    python === null
+      ? undefined
+      : provideInTurn(
+          'the Python environment',
+          'tests of the Python client, the documents and schemas',
+          Object.keys(PYTHON_PACKAGES) as (keyof typeof PYTHON_PACKAGES)[],
+          pythonEnvironment,
+        ),
   ),
   provide('the oldest Node.js', 'tests of quick starts and commands', provideOldestNode),
 ]);

@@ -27,6 +27,7 @@ const FOLDER = fileURLToPath(new URL('../test/fixtures/histories/', import.meta.
 await mkdir(FOLDER, { recursive: true });
 const wanted = process.argv.slice(2);
 const stack = await startRecordingStack();
+const found = new Set<string>();
 try {
   for (const record of [
     recordDeliveries,
@@ -42,6 +43,7 @@ try {
   ]) {
     for (const [name, workflowId] of Object.entries(await record(stack))) {
       if (wanted.length > 0 && !wanted.some((start) => name.startsWith(start))) continue;
+      for (const start of wanted) if (name.startsWith(start)) found.add(start);
       const history = await stack.client.workflow.getHandle(workflowId).fetchHistory();
       const file = await freeName(name);
       const recorded = { workflowId, history: scrubHistory(historyToJson(history)) };
@@ -51,6 +53,10 @@ try {
   }
 } finally {
   await stack.stop();
+}
+for (const start of wanted.filter((name) => !found.has(name))) {
+  process.stderr.write(`No history has a name that begins with "${start}".\n`);
+  process.exitCode = 1;
 }
 
 /** `<name>.<n>.json` with the first n that is free. */

@@ -8,7 +8,8 @@ const rooms = process.argv.slice(2);
 const folders = (room: string) => PLACES.map((place) => `test/${place}/${room}/`).filter(existsSync);
 const unknown = rooms.filter((room) => folders(room).length === 0);
 if (rooms.length === 0 || unknown.length > 0) {
-  process.stderr.write(`usage: npm run test:room ROOM…\nno tests of: ${unknown.join(', ') || 'no room'}\n`);
+  const what = unknown.length > 0 ? `There are no tests of ${unknown.join(', ')}` : 'Name a room';
+  process.stderr.write(`${what}: npm run test:room ROOM…, such as deliveries.\n`);
   process.exit(2);
 }
 const projects = ['--project', 'unit', '--project', 'integration'];

@@ -28,7 +28,10 @@ export async function provideOldestNode(): Promise<void> {
   if (findOldestNode() !== undefined) return;
   const package_ = `node-${process.platform}-${process.arch}@${OLDEST_NODE}`;
   const options = ['--no-audit', '--no-fund', '--no-save', '--prefix', OLDEST_NODE_FOLDER];
-  await run('npm', ['install', ...options, package_]);
+  await run('npm', ['install', ...options, package_]).catch((error) => {
+    const what = `npm cannot install ${package_}: check the network, the proxy and the registry of npm`;
+    throw new Error(what, { cause: error });
+  });
 }
 
 function findOldestNode(): string | undefined {

@@ -37,7 +37,8 @@ export async function pythonEnvironment(
   } catch (error) {
     // Half of an environment must not be taken for a whole one.
     await rm(place, { recursive: true, force: true });
-    throw error;
+    const what = `pip cannot install ${packages.join(', ')}: check the network, the proxy and PIP_INDEX_URL`;
+    throw new Error(what, { cause: error });
   }
   return found;
 }
