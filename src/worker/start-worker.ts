@@ -36,7 +36,7 @@ import { wakeAllTasks } from '../platform/temporal/workflow-tasks.ts';
 import { openActivities } from './activities.ts';
 import { startHealthServer, type WorkerHealth, watchHealth } from './health.ts';
 import { startHeartbeat } from './heartbeat.ts';
-import { startHousekeeping } from './housekeeping/housekeeping.ts';
+import { startHousekeeping } from './housekeeping.ts';
 import { startFiguresKeeper } from './metrics/shared-figures.ts';
 import {
   leavesToOthers,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { mergeContacts } from '../../../src/features/customers/customers.ts';
 import { lockRecipientConversation } from '../../../src/features/messages/send/recipient-conversations.ts';
-import { expireContacts, expireConversations } from '../../../src/ops/erasures/tenant-retention.ts';
+import { expireContacts, expireConversations } from '../../../src/ops/erasures/retention/tenant-retention.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';

@@ -5,7 +5,7 @@ import {
   expireConversations,
   expireMedia,
   expireMessages,
-} from '../../../src/ops/erasures/tenant-retention.ts';
+} from '../../../src/ops/erasures/retention/tenant-retention.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';

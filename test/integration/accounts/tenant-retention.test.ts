@@ -8,7 +8,7 @@ import {
   expireMedia,
   expireMessages,
   tenantRetentionSteps,
-} from '../../../src/ops/erasures/tenant-retention.ts';
+} from '../../../src/ops/erasures/retention/tenant-retention.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { buffersTouched } from '../../support/buffers-touched.ts';

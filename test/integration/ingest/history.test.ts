@@ -3,7 +3,7 @@ import { ingestHistory } from '../../../src/ingest/fields/history.ts';
 import { eraseCustomer } from '../../../src/ops/erasures/erasures.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { housekeepingSteps } from '../../../src/worker/housekeeping/housekeeping.ts';
+import { housekeepingSteps } from '../../../src/worker/housekeeping.ts';
 import { tablesHolding } from '../../support/database-scan.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { storedEvents, takeIn } from '../../support/take-in.ts';

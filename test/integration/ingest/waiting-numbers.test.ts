@@ -7,11 +7,11 @@ import {
 import { listUnfollowedWabas } from '../../../src/features/accounts/followed-numbers.ts';
 import { setAccessToken } from '../../../src/features/accounts/wabas.ts';
 import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
+import { applyRetention } from '../../../src/ops/erasures/retention/expired-days.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import type { UpstreamPhoneNumber } from '../../../src/platform/graph/graph-calls.ts';
 import { GraphError } from '../../../src/platform/graph/graph-error.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { applyRetention } from '../../../src/worker/housekeeping/expired-days.ts';
 import { ensureNumberSchedule, numberScheduleId } from '../../../src/worker/number-schedule.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { drainInbox, storedEvents, takeIn } from '../../support/take-in.ts';

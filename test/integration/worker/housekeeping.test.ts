@@ -1,19 +1,15 @@
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { deleteEndpoint } from '../../../src/features/endpoints/endpoint-modes.ts';
+import { applyRetention, dropDay } from '../../../src/ops/erasures/retention/expired-days.ts';
+import { listNeededIds } from '../../../src/ops/erasures/retention/needed-rows.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import type { Database, DatabasePool } from '../../../src/platform/postgres/database.ts';
 import { DAILY_TABLES } from '../../../src/platform/postgres/partitions.ts';
 import { readClockSkewMs } from '../../../src/platform/postgres/server-checks.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { listHousekeepingSteps } from '../../../src/platform/postgres/worker-processes.ts';
-import { applyRetention, dropDay } from '../../../src/worker/housekeeping/expired-days.ts';
-import {
-  housekeepingSteps,
-  runStep,
-  startHousekeeping,
-} from '../../../src/worker/housekeeping/housekeeping.ts';
-import { listNeededIds } from '../../../src/worker/housekeeping/needed-rows.ts';
+import { housekeepingSteps, runStep, startHousekeeping } from '../../../src/worker/housekeeping.ts';
 import { readSystemFigures } from '../../../src/worker/metrics/system-figures.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { takeIn } from '../../support/take-in.ts';

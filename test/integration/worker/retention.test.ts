@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { claimDue } from '../../../src/engine/queue/claim.ts';
 import { forgetOldOrderingKeys } from '../../../src/engine/queue/ordering-keys.ts';
-import { type Database, type DatabasePool, openDatabase } from '../../../src/platform/postgres/database.ts';
-import { type DailyTable, DAILY_TABLES as TABLES } from '../../../src/platform/postgres/partitions.ts';
-import { query } from '../../../src/platform/postgres/sql.ts';
 import {
   applyRetention,
   dropDay,
   type RetentionDays,
-} from '../../../src/worker/housekeeping/expired-days.ts';
+} from '../../../src/ops/erasures/retention/expired-days.ts';
+import { type Database, type DatabasePool, openDatabase } from '../../../src/platform/postgres/database.ts';
+import { type DailyTable, DAILY_TABLES as TABLES } from '../../../src/platform/postgres/partitions.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { dueShares } from '../../support/due-shares.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { takeIn } from '../../support/take-in.ts';

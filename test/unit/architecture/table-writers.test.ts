@@ -160,12 +160,12 @@ test('a second writer is found, however it writes', () => {
 /** Rooms name their tables to these; or all tables are of the same room; or rows move between partitions. */
 const BUILT = [
   'src/features/users/user-store.ts',
+  'src/ops/erasures/retention/needed-rows.ts',
   'src/ops/erasures/steps/account-steps.ts',
   'src/ops/secrets/secret-keys.ts',
   'src/platform/erasing.ts',
   'src/platform/postgres/partitions.ts',
   'src/platform/postgres/sql.ts',
-  'src/worker/housekeeping/needed-rows.ts',
 ];
 
 test('a statement that is built from the name of a table stands only where rooms name the table', () => {

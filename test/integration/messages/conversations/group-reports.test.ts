@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { forgetLeftMembers } from '../../../../src/features/customers/groups.ts';
-import { expireContacts, expireConversations } from '../../../../src/ops/erasures/tenant-retention.ts';
+import {
+  expireContacts,
+  expireConversations,
+} from '../../../../src/ops/erasures/retention/tenant-retention.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { storedEvents, takeIn } from '../../../support/take-in.ts';
 import { addEndpoint } from '../../../support/test-accounts.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { listPaymentReports } from '../../../../src/features/messages/payments.ts';
+import { dropDay } from '../../../../src/ops/erasures/retention/expired-days.ts';
 import { ensurePartitions } from '../../../../src/platform/postgres/partitions.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
-import { dropDay } from '../../../../src/worker/housekeeping/expired-days.ts';
 import { takeIn } from '../../../support/take-in.ts';
 import { askApi } from '../send/ask-api.ts';
 import { type SendingStack, sendingStackOfFile } from '../send/sending-stack.ts';

@@ -4,7 +4,7 @@ import { recordAudit, redactAudit } from '../../../../src/platform/audit/audit.t
 import { auditAnchor, exportAudit, verifyAudit } from '../../../../src/platform/audit/audit-chain.ts';
 import { type Database, openDatabase } from '../../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
-import { housekeepingSteps, runStep } from '../../../../src/worker/housekeeping/housekeeping.ts';
+import { housekeepingSteps, runStep } from '../../../../src/worker/housekeeping.ts';
 import { runAdmin } from '../../../support/admin-cli.ts';
 import { silentLogger } from '../../../support/silent-logger.ts';
 import { testDatabase } from '../../../support/test-database.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { policyDefaults, setTenantPolicy } from '../../../../src/features/accounts/tenant-policies.ts';
-import { expireAuditEntries } from '../../../../src/ops/erasures/tenant-retention.ts';
+import { expireAuditEntries } from '../../../../src/ops/erasures/retention/tenant-retention.ts';
 import { redactAudit, SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import {
   auditAnchor,

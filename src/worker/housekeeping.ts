@@ -1,38 +1,19 @@
-import { forgetOldFailures } from '../../engine/endpoint/endpoint-failures.ts';
-import { foldOldMinutes, forgetOldChartHours } from '../../engine/endpoint/endpoint-health.ts';
-import { dropWaiting, listGoneEndpoints } from '../../engine/queue/remove.ts';
-import { forgetOldProblems } from '../../features/accounts/upstream-problems.ts';
-import { forgetLeftMembers } from '../../features/customers/groups.ts';
-import { forgetOldMails } from '../../features/mail/mails.ts';
-import { forgetOldErasedItems } from '../../features/messages/erase-messages.ts';
-import { forgetOldIdempotencyKeys } from '../../features/messages/send/idempotency-keys.ts';
-import { removeSpentUploads } from '../../features/messages/send/media-uploads.ts';
-import { forgetSpentPacing } from '../../features/messages/send/send-pacing.ts';
-import { forgetOldInvitations } from '../../features/users/invitation-store.ts';
-import { forgetOldNotices } from '../../features/users/user-notices.ts';
-import { forgetEndedSessions } from '../../features/users/user-sessions.ts';
-import { forgetUsersWithoutTenant } from '../../features/users/user-store.ts';
-import { sweepRepeats } from '../../ingest/bodies/repeats.ts';
-import { ingestHistory } from '../../ingest/fields/history.ts';
-import { forgetOldDedupKeys } from '../../ingest/intake/dedup-keys.ts';
-import { forgetOldAlerts } from '../../ops/alerts/alerts.ts';
-import { forgetOldHours } from '../../ops/alerts/silence.ts';
-import { tenantRetentionSteps } from '../../ops/erasures/tenant-retention.ts';
-import { redactAuditOfAll } from '../../platform/audit/audit.ts';
-import { auditAnchor } from '../../platform/audit/audit-chain.ts';
-import type { Logger } from '../../platform/logger.ts';
-import { type Loop, startLoop } from '../../platform/loop.ts';
-import { LOOPS } from '../../platform/loops.ts';
-import type { ObjectStore } from '../../platform/object-store/object-store.ts';
-import type { Database } from '../../platform/postgres/database.ts';
-import { ensurePartitions, inBatches } from '../../platform/postgres/partitions.ts';
-import { MOST_CLOCK_SKEW_MS, readClockSkewMs } from '../../platform/postgres/server-checks.ts';
+import { dropWaiting, listGoneEndpoints } from '../engine/queue/remove.ts';
+import { ingestHistory } from '../ingest/fields/history.ts';
+import { type HousekeepingStep, retentionSteps } from '../ops/erasures/retention/retention.ts';
+import { redactAuditOfAll } from '../platform/audit/audit.ts';
+import { auditAnchor } from '../platform/audit/audit-chain.ts';
+import type { Logger } from '../platform/logger.ts';
+import { type Loop, startLoop } from '../platform/loop.ts';
+import { LOOPS } from '../platform/loops.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { ensurePartitions } from '../platform/postgres/partitions.ts';
+import { MOST_CLOCK_SKEW_MS, readClockSkewMs } from '../platform/postgres/server-checks.ts';
 import {
   finishHousekeepingStep,
   releaseHousekeepingStep,
   takeHousekeepingStep,
-} from '../../platform/postgres/worker-processes.ts';
-import { applyRetention, type RetentionDays } from './expired-days.ts';
+} from '../platform/postgres/worker-processes.ts';
 
 const EVERY_MS = 3_600_000;
 
@@ -45,7 +26,7 @@ const LONGEST_STEP_MS = 5 * 60_000;
 const DAY_MS = 24 * EVERY_MS;
 
 /**
- * Hourly, in one of all workers: partitions for the coming days, and an end to what nothing can ask for any more. Each
+ * Hourly, in one of all workers: partitions for the coming days, and the retention of everything else. Each
  * step goes on its own, so that one that fails stops no other; how it fails is kept for the portal and for metrics.
  */
 export function startHousekeeping(tools: HousekeepingTools): Loop {
@@ -107,17 +88,7 @@ async function warnOfClock(database: Database, logger: Logger): Promise<void> {
   logger.warn({ databaseAheadMs: skewMs }, 'the clocks of this process and of the database differ: set them');
 }
 
-type HousekeepingTools = {
-  database: Database;
-  objectStore: Pick<ObjectStore, 'remove'>;
-  logger: Logger;
-  retentionDays: RetentionDays;
-};
-
-/** `run` begins nothing more once its signal is aborted; whatever it has left undone, the next turn does. */
-type HousekeepingStep = { name: string; run: (ending: AbortSignal) => Promise<unknown>; everyMs?: number };
-
-const CHARTS_KEPT_DAYS = 90;
+type HousekeepingTools = Parameters<typeof retentionSteps>[0];
 
 /** A partition that cannot be made yet is no fault before so many days are left. */
 const DAYS_LEFT = 3;
@@ -127,51 +98,16 @@ const GONE_ENDPOINTS_AT_ONCE = 100;
 class HousekeepingError extends Error {}
 
 export function housekeepingSteps(tools: HousekeepingTools): HousekeepingStep[] {
-  const { database, retentionDays } = tools;
-  const bounded = (name: string, ...removals: BoundedRemoval[]): HousekeepingStep => ({
-    name,
-    run: async (ending) => {
-      for (const remove of removals) await inBatches((limit) => remove(database, limit), ending);
-    },
-  });
-  const charts = [forgetOldChartHours, forgetOldFailures].map(
-    (forget): BoundedRemoval =>
-      (given, limit) =>
-        forget(given, CHARTS_KEPT_DAYS, limit),
-  );
+  const { database } = tools;
   return [
     { name: 'partitions', run: () => makePartitions(database) },
     { name: 'deleted endpoints', run: (ending) => dropForGoneEndpoints(database, ending) },
     { name: 'history', run: (ending) => ingestHistory(database, ending), everyMs: LOOPS.housekeeping.pollMs },
-    { name: 'retention', run: (ending) => applyRetention(tools, retentionDays, ending) },
-    ...tenantRetentionSteps(tools).map((step) => ({ everyMs: AGAIN_MS, ...step })),
-    bounded('deduplication keys', forgetOldDedupKeys),
+    ...retentionSteps(tools),
     { name: 'audit ids', run: (ending) => redactAuditOfAll(database, ending) },
     { name: 'audit anchor', run: () => sayAnchor(tools), everyMs: DAY_MS },
-    bounded('endpoint charts', foldOldMinutes, ...charts),
-    bounded('idempotency keys', forgetOldIdempotencyKeys),
-    bounded('group members', forgetLeftMembers),
-    bounded('send pacing', forgetSpentPacing),
-    { name: 'uploaded files', run: (ending) => removeUploads(tools, ending) },
-    bounded('sessions', forgetEndedSessions, forgetOldNotices),
-    bounded('alerts that ended', forgetOldAlerts),
-    bounded('hours of WABAs', forgetOldHours),
-    bounded('upstream troubles', forgetOldProblems),
-    bounded('e-mails', forgetOldMails),
-    bounded('invitations', forgetOldInvitations),
-    bounded('users without tenant', forgetUsersWithoutTenant),
-    {
-      name: 'erased items',
-      run: async (ending) => {
-        await sweepRepeats({ database }, ending);
-        await inBatches((limit) => forgetOldErasedItems(database, limit), ending);
-      },
-    },
   ];
 }
-
-/** Removes up to `limit` rows; returns how many. */
-type BoundedRemoval = (database: Database, limit: number) => Promise<number>;
 
 /** What the log stream keeps, no change of the database can take back: `admin audit verify --anchor`. */
 async function sayAnchor({ database, logger }: HousekeepingTools): Promise<void> {
@@ -198,9 +134,4 @@ async function dropForGoneEndpoints(database: Database, ending: AbortSignal): Pr
       ending,
     });
   }
-}
-
-async function removeUploads(tools: HousekeepingTools, ending: AbortSignal): Promise<void> {
-  const failures = await removeSpentUploads({ ...tools, ending });
-  if (failures > 0) throw new HousekeepingError(`the object store did not remove ${failures} files`);
 }

@@ -1,16 +1,16 @@
-import { forgetWaitingBodies } from '../../engine/inbox/waiting-bodies.ts';
-import { forgetOldOrderingKeys } from '../../engine/queue/ordering-keys.ts';
-import type { Logger } from '../../platform/logger.ts';
-import type { Database } from '../../platform/postgres/database.ts';
-import { isLockTimeout } from '../../platform/postgres/error-class.ts';
-import { isHeldForLong } from '../../platform/postgres/long-holders.ts';
+import { forgetWaitingBodies } from '../../../engine/inbox/waiting-bodies.ts';
+import { forgetOldOrderingKeys } from '../../../engine/queue/ordering-keys.ts';
+import type { Logger } from '../../../platform/logger.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
+import { isLockTimeout } from '../../../platform/postgres/error-class.ts';
+import { isHeldForLong } from '../../../platform/postgres/long-holders.ts';
 import {
   type DailyTable,
   inBatches,
   partitionName,
   TABLE_LOCK_TIMEOUT_MS,
-} from '../../platform/postgres/partitions.ts';
-import { queryColumn, queryValue } from '../../platform/postgres/sql.ts';
+} from '../../../platform/postgres/partitions.ts';
+import { queryColumn, queryValue } from '../../../platform/postgres/sql.ts';
 import { clearPartition, listNeededIds, MOST_MOVED } from './needed-rows.ts';
 
 /** For how many days each is kept; 0: for ever. */

@@ -1,25 +1,25 @@
-import { expireEventsOf } from '../../engine/deliveries/erase-events.ts';
-import { holdIntake, lockIntake } from '../../engine/inbox/intake-lock.ts';
-import { shardOf } from '../../engine/inbox/shards.ts';
-import { lockCustomers } from '../../features/customers/customers-lock.ts';
+import { expireEventsOf } from '../../../engine/deliveries/erase-events.ts';
+import { holdIntake, lockIntake } from '../../../engine/inbox/intake-lock.ts';
+import { shardOf } from '../../../engine/inbox/shards.ts';
+import { lockCustomers } from '../../../features/customers/customers-lock.ts';
 import {
   forgetContacts,
   forgetEmptyConversations,
   IS_ALONE,
   IS_EMPTY,
-} from '../../features/customers/erase-customers.ts';
-import { forgetAliases } from '../../features/customers/phone-aliases.ts';
+} from '../../../features/customers/erase-customers.ts';
+import { forgetAliases } from '../../../features/customers/phone-aliases.ts';
 import {
   eraseMessages,
   expireFiles,
   rememberMessages,
   removeFilesOf,
-} from '../../features/messages/erase-messages.ts';
-import { ERASED_MESSAGE, type ErasedMessage } from '../../features/messages/erased-messages.ts';
-import { removeFound } from '../../platform/erasing.ts';
-import type { ObjectStore } from '../../platform/object-store/object-store.ts';
-import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { query, queryColumn, queryValue } from '../../platform/postgres/sql.ts';
+} from '../../../features/messages/erase-messages.ts';
+import { ERASED_MESSAGE, type ErasedMessage } from '../../../features/messages/erased-messages.ts';
+import { removeFound } from '../../../platform/erasing.ts';
+import type { ObjectStore } from '../../../platform/object-store/object-store.ts';
+import type { Database, Transaction } from '../../../platform/postgres/database.ts';
+import { query, queryColumn, queryValue } from '../../../platform/postgres/sql.ts';
 
 type Tools = { database: Database; objectStore: Pick<ObjectStore, 'remove'> };
 

@@ -1,6 +1,6 @@
-import type { Database } from '../../platform/postgres/database.ts';
-import { DAY_COLUMNS, type DailyTable } from '../../platform/postgres/partitions.ts';
-import { query } from '../../platform/postgres/sql.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
+import { DAY_COLUMNS, type DailyTable } from '../../../platform/postgres/partitions.ts';
+import { query } from '../../../platform/postgres/sql.ts';
 
 /** So many rows move while others wait for the table; a day with more of them keeps its partition. */
 export const MOST_MOVED = 10_000;
