@@ -1,5 +1,6 @@
 import { ActivityCancellationType, setCurrentDetails } from '@temporalio/workflow';
-import type { MediaResult, StoreInboundMediaActivities } from '../activities/store-inbound-media.ts';
+import type { StoreInboundMediaActivities } from '../activities/store-inbound-media.ts';
+import type { MediaResult } from '../features/messages/media/fetch-and-store.ts';
 import type { StoreInboundMediaInput } from '../features/messages/media/store-media.ts';
 import { activitiesOn, orGiveUp } from './kit.ts';
 

@@ -25,7 +25,7 @@ export type FetchTally = { wrongDownloads: number; goneResponses: number };
 /** `reason` is for operators, `code` for the tenant. */
 export type MediaVerdict = { kind: 'final'; code: MediaErrorCode; reason: string } | MediaRetry;
 
-type MediaRetry = {
+export type MediaRetry = {
   kind: 'retry';
   reason: string;
   retryAfterMs: number | null;

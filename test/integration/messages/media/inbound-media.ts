@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest';
-import type { MediaResult } from '../../../../src/activities/store-inbound-media.ts';
+import type { MediaResult } from '../../../../src/features/messages/media/fetch-and-store.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../../support/take-in.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';
