@@ -1,5 +1,9 @@
 import { askForAllNumbers } from '../features/accounts/followed-numbers.ts';
-import { lookUpNumbers, type NumberLookup, type NumberLookupTools } from '../features/accounts/look-up-numbers.ts';
+import {
+  lookUpNumbers,
+  type NumberLookup,
+  type NumberLookupTools,
+} from '../features/accounts/look-up-numbers.ts';
 
 export type RefreshNumbersInput = { wabaId: string };
 

@@ -7,7 +7,11 @@ import {
   type StoreRun,
   type StoreTools,
 } from '../features/messages/media/fetch-and-store.ts';
-import { type FetchTally, type MediaRetry, waitBeforeNext } from '../features/messages/media/media-verdict.ts';
+import {
+  type FetchTally,
+  type MediaRetry,
+  waitBeforeNext,
+} from '../features/messages/media/media-verdict.ts';
 import type { StoreInboundMediaInput } from '../features/messages/media/store-media.ts';
 import { notYet, unexpectedFailure, withHeartbeat } from '../platform/temporal/activity-kit.ts';
 

@@ -1,6 +1,6 @@
-import { sendWarnings, shapeProblem } from '../../../src/api/messages/send/check-send.ts';
-import { shapeOf } from '../../../src/api/messages/send/send-body.ts';
-import { CONTENT_SHAPES } from '../../../src/api/messages/send/shapes/content-shapes.ts';
+import { sendWarnings, shapeProblem } from '../../../src/features/messages/send/check-send.ts';
+import { shapeOf } from '../../../src/features/messages/send/send-request.ts';
+import { CONTENT_SHAPES } from '../../../src/features/messages/send/shapes/content-shapes.ts';
 import { type GraphFailure, invalidParameter } from './graph-failure.ts';
 import { orderTotalProblem } from './order-totals.ts';
 

@@ -3,19 +3,20 @@ import {
   findInboundByUpstreamId,
   markMessageRead,
 } from '../../features/messages/conversations/message-detail.ts';
+import { sendProblem } from '../../features/messages/send/check-send.ts';
+import type { SendResponse } from '../../features/messages/send/idempotency-keys.ts';
 import type { SendPath, SendProgress } from '../../features/messages/send/outbound-messages.ts';
+import { sendErrorOf } from '../../features/messages/send/send-error.ts';
+import { Envelope, type SendRequest } from '../../features/messages/send/send-request.ts';
 import { typeOf } from '../../features/messages/send/upstream-payload.ts';
 import { isMembers } from '../../platform/json/json-members.ts';
 import { readPhoneNumber } from '../../platform/phone-number.ts';
+import { storableProblem } from '../../platform/schema/problems.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { sendJsonText } from '../external/schema-kit.ts';
 import { callUpstream } from '../external/upstream-calls.ts';
 import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
-import { sendProblem } from '../messages/send/check-send.ts';
-import { storableProblem } from '../messages/send/problems.ts';
-import { Envelope, type SendRequest } from '../messages/send/send-body.ts';
 import { idempotencyKeyOf, respondToSend } from '../messages/send/send-message.ts';
-import { type SendResponse, sendErrorOf } from '../messages/send/send-response.ts';
 import { errorJson, errorParts, statusOfCode, wrongParameter } from './facade-error.ts';
 import { FACADE_ROOTS, type ObjectRoute, requireNumber } from './facade-paths.ts';
 import { asUpstreamReads } from './loose-content.ts';

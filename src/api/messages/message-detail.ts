@@ -11,6 +11,7 @@ import {
 } from '../../features/messages/conversations/message-list.ts';
 import { listParticipants, type Participant } from '../../features/messages/conversations/participants.ts';
 import { localMessageId } from '../../features/messages/messages.ts';
+import { sendErrorOf } from '../../features/messages/send/send-error.ts';
 import { sendErrorAdvice } from '../../features/messages/send/upstream-errors.ts';
 import { isMembers, membersOf } from '../../platform/json/json-members.ts';
 import { notFound } from '../errors/api-error.ts';
@@ -27,7 +28,6 @@ import {
 } from '../external/schema-kit.ts';
 import { restOperation } from '../operations/operation.ts';
 import { Message, messageMembers, messageText, participantMembers } from './message-json.ts';
-import { sendErrorOf } from './send/send-response.ts';
 
 const Status = named('MessageStatus', {
   status: text('delivered'),

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import type { Config } from '../../platform/config/config.ts';
+import { storableProblem } from '../../platform/schema/problems.ts';
 import type { ApiMetrics, NoteRequest } from '../api-metrics.ts';
 import { ApiError, invalidParameter } from '../errors/api-error.ts';
-import { storableProblem } from '../messages/send/problems.ts';
 
 const RETRY_AFTER_SECONDS = '1';
 

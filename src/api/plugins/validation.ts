@@ -1,17 +1,13 @@
 import type { FastifySchemaCompiler } from 'fastify';
 import type { TObject, TSchema } from 'typebox';
-import { Compile, type Validator } from 'typebox/compile';
+import { validatorOf } from '../../platform/schema/validator.ts';
+import {
+  firstNameIn,
+  type SchemaError,
+  unknownMemberText,
+  wrongValueText,
+} from '../../platform/schema/wrong-value.ts';
 import { type ApiError, invalidParameter } from '../errors/api-error.ts';
-import { firstNameIn, type SchemaError, unknownMemberText, wrongValueText } from '../errors/wrong-value.ts';
-
-/** Routes share schemas, and the two listeners of a process share all. */
-const compiled = new WeakMap<TSchema, Validator>();
-
-export function validatorOf(schema: TSchema): Validator {
-  const validator = compiled.get(schema) ?? Compile(schema);
-  compiled.set(schema, validator);
-  return validator;
-}
 
 /**
  * Strict validation: bodies are taken as they are, never converted; no body at all is an empty object. Only query strings and path parameters, which

@@ -10,7 +10,12 @@ import { retryDelayMs } from '../../platform/temporal/activity-kit.ts';
 import { finishAskedTask, finishTask } from '../../platform/temporal/workflow-tasks.ts';
 import { noteTokenRefused, noteTokenTaken, tokenProblemOf } from './access-tokens.ts';
 import { AccessTokenProblem, openAccessToken } from './accounts.ts';
-import { beginNumberLookup, followNumbers, numbersWorkflowId, saveNumbersProblem } from './followed-numbers.ts';
+import {
+  beginNumberLookup,
+  followNumbers,
+  numbersWorkflowId,
+  saveNumbersProblem,
+} from './followed-numbers.ts';
 
 export type NumberLookupTools = {
   database: Database;

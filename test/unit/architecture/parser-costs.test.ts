@@ -9,7 +9,6 @@ import {
   contentDisposition,
   parseByteRange,
 } from '../../../src/api/messages/received-media/received-media.ts';
-import { storableProblem } from '../../../src/api/messages/send/problems.ts';
 import { checkFilter } from '../../../src/engine/endpoint/event-filter.ts';
 import { uploadedFileName } from '../../../src/features/messages/send/uploaded-media.ts';
 import { readFormText } from '../../../src/platform/http/form-text.ts';
@@ -17,6 +16,7 @@ import { unreadableBody, utf8Text } from '../../../src/platform/http/utf8-text.t
 import { parseJson } from '../../../src/platform/json/json-text.ts';
 import { hasMoreValues, MAX_VALUES } from '../../../src/platform/json/json-values.ts';
 import { phoneForUpstream, readPhoneNumber } from '../../../src/platform/phone-number.ts';
+import { storableProblem } from '../../../src/platform/schema/problems.ts';
 import { leastCpuMs } from '../../support/cpu-budget.ts';
 
 /**

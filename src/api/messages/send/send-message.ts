@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { listPhoneNumbers } from '../../../features/accounts/accounts.ts';
+import { sendProblem, sendWarnings } from '../../../features/messages/send/check-send.ts';
 import {
   findIdempotencyKey,
   holdIdempotencyKey,
   type IdempotencyKey,
   type KnownKey,
+  type SendResponse,
   saveIdempotentResponse,
 } from '../../../features/messages/send/idempotency-keys.ts';
 import { findMediaUploads } from '../../../features/messages/send/media-uploads.ts';
@@ -17,6 +19,7 @@ import {
 } from '../../../features/messages/send/outbound-messages.ts';
 import { isOutcome } from '../../../features/messages/send/outcome-waiter.ts';
 import { HOLD_MS, queueMessage, type Sender } from '../../../features/messages/send/queue-message.ts';
+import { SendBody, type SendRequest } from '../../../features/messages/send/send-request.ts';
 import { sendMessageTask } from '../../../features/messages/send/send-task.ts';
 import { messageOf } from '../../../features/messages/send/upstream-payload.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
@@ -26,9 +29,7 @@ import { sendJsonText } from '../../external/schema-kit.ts';
 import { type Account, accountOf } from '../../keys/api-key-auth.ts';
 import { restOperation } from '../../operations/operation.ts';
 import { missingBody, validatorCompiler } from '../../plugins/validation.ts';
-import { sendProblem, sendWarnings } from './check-send.ts';
-import { SendBody, type SendRequest } from './send-body.ts';
-import { type SendResponse, SentMessage, sendResponse } from './send-response.ts';
+import { SentMessage, sendResponse } from './send-response.ts';
 
 const OPERATION = 'sendMessage';
 

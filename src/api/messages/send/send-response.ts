@@ -1,10 +1,11 @@
 import { type Static, Type } from 'typebox';
+import type { SendResponse } from '../../../features/messages/send/idempotency-keys.ts';
 import type { SendProgress } from '../../../features/messages/send/outbound-messages.ts';
-import { adviceFor, type SendError } from '../../../features/messages/send/send-error.ts';
+import { sendErrorOf } from '../../../features/messages/send/send-error.ts';
+import type { Problem } from '../../../platform/schema/problems.ts';
 import { errorBody } from '../../errors/api-error.ts';
 import { ERROR_CODES } from '../../errors/error-codes.ts';
 import { named, nullable, text } from '../../external/schema-kit.ts';
-import type { Problem } from './problems.ts';
 
 export const SentMessage = named('SentMessage', {
   serviceMessageId: text('4711'),
@@ -24,8 +25,6 @@ export const SentMessage = named('SentMessage', {
 });
 
 type ResponseContext = { publicUrl: string; requestId: string; warnings: readonly Problem[] };
-
-export type SendResponse = { status: number; body: string };
 
 /**
  * 200: upstream has the message; 202: it waits, or its outcome is unknown; 424: it will not be sent. It follows from what is
@@ -70,11 +69,4 @@ function refusal(messageId: string, progress: SendProgress, request: ResponseCon
 
 function warningsOf({ warnings }: ResponseContext) {
   return warnings.length > 0 && { warnings: [...warnings] };
-}
-
-/** Null when there is no error; advice where there is any. */
-export function sendErrorOf(json: string | null): (SendError & { advice: string | null }) | null {
-  if (json === null) return null;
-  const error = JSON.parse(json) as SendError;
-  return { ...error, advice: adviceFor(error) };
 }

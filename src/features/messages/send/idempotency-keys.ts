@@ -9,12 +9,12 @@ export type IdempotencyKey = {
   fingerprint: Buffer;
 };
 
-type KeptResponse = { status: number; body: string };
+export type SendResponse = { status: number; body: string };
 
 export type KnownKey = {
   sameRequest: boolean;
   messageId: string;
-  response: KeptResponse | null;
+  response: SendResponse | null;
   /** How long its request may still be under way, in ms; 0: it is not, its process died. */
   heldMs: number;
 };
@@ -97,9 +97,9 @@ export async function saveIdempotentResponse(
   database: Database,
   wabaId: string,
   { operation, key }: IdempotencyKey,
-  response: KeptResponse,
-): Promise<KeptResponse> {
-  const [kept] = await query<KeptResponse>(
+  response: SendResponse,
+): Promise<SendResponse> {
+  const [kept] = await query<SendResponse>(
     database,
     `update idempotency_keys
         set response_status = coalesce(response_status, :status), response_body = coalesce(response_body, :body)

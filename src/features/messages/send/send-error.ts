@@ -45,7 +45,7 @@ export function loggedSendError(error: SendError): {
   return { code: error.code, message: sendErrorText(error), upstreamCode: upstreamCode(error.upstream) };
 }
 
-export function adviceFor({ code, upstream }: SendError): string | null {
+function adviceFor({ code, upstream }: SendError): string | null {
   return ADVICE[code] ?? sendErrorAdvice(upstreamCode(upstream));
 }
 
@@ -65,4 +65,11 @@ export function statusErrorOf({ message, upstream }: SendError): Record<string, 
       ? data.details
       : message;
   return { code: upstreamCode(upstream) ?? LOCAL_CODE, title, message: title, error_data: { details } };
+}
+
+/** Null when there is no error; advice where there is any. */
+export function sendErrorOf(json: string | null): (SendError & { advice: string | null }) | null {
+  if (json === null) return null;
+  const error = JSON.parse(json) as SendError;
+  return { ...error, advice: adviceFor(error) };
 }

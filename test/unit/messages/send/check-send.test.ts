@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { contentProblem } from '../../../../dev/sandbox/graph/message-rules.ts';
-import { sendProblem, sendWarnings } from '../../../../src/api/messages/send/check-send.ts';
-import { storableProblem } from '../../../../src/api/messages/send/problems.ts';
-import type { SendRequest } from '../../../../src/api/messages/send/send-body.ts';
+import { sendProblem, sendWarnings } from '../../../../src/features/messages/send/check-send.ts';
+import type { SendRequest } from '../../../../src/features/messages/send/send-request.ts';
 import { upstreamPayload } from '../../../../src/features/messages/send/upstream-payload.ts';
+import { storableProblem } from '../../../../src/platform/schema/problems.ts';
 import { HOSTILE_JSON, membersOf, withMember } from '../../../support/hostile-messages.ts';
 import { SEND_EXAMPLES, type SendExample } from '../../../support/send-examples.ts';
 

@@ -1,11 +1,18 @@
 import type { TSchema } from 'typebox';
-import { typeOf } from '../../../features/messages/send/upstream-payload.ts';
 import { isMembers, type Members } from '../../../platform/json/json-members.ts';
 import { PHONE_DIGITS, readPhoneNumber } from '../../../platform/phone-number.ts';
-import { nearestName } from '../../errors/wrong-value.ts';
-import { validatorOf } from '../../plugins/validation.ts';
-import { joined, memberProblem, type Problem } from './problems.ts';
-import { Envelope, GroupEnvelope, isReserved, isTypeName, type SendRequest, shapeOf } from './send-body.ts';
+import { joined, memberProblem, type Problem } from '../../../platform/schema/problems.ts';
+import { validatorOf } from '../../../platform/schema/validator.ts';
+import { nearestName } from '../../../platform/schema/wrong-value.ts';
+import {
+  Envelope,
+  GroupEnvelope,
+  isReserved,
+  isTypeName,
+  type SendRequest,
+  shapeOf,
+} from './send-request.ts';
+import { typeOf } from './upstream-payload.ts';
 
 export function shapeProblem(shape: TSchema, value: unknown, path: string): Problem | null {
   // Compiled when first needed: a tenant uses few of the shapes.

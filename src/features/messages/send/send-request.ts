@@ -1,10 +1,10 @@
 import { type Static, type TProperties, type TSchema, Type } from 'typebox';
-import { USER_ID } from '../../../features/customers/customer-reference.ts';
-import { DEFAULT_TYPE } from '../../../features/messages/send/upstream-payload.ts';
 import { isControlMember } from '../../../platform/graph/control-members.ts';
 import { isMembers } from '../../../platform/json/json-members.ts';
+import { USER_ID } from '../../customers/customer-reference.ts';
 import { CONTENT_SHAPES, MessageId } from './shapes/content-shapes.ts';
 import { INTERACTIVE_SHAPES } from './shapes/interactive-shapes.ts';
+import { DEFAULT_TYPE } from './upstream-payload.ts';
 
 const MAX_RECIPIENT_CHARS = 256;
 /** Upstream's ids of groups are base64; other signs of such ids are let through. */

@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 import type { TLocalizedValidationError } from 'typebox/error';
-import { firstNameIn, unknownMemberText, wrongValueText } from '../../errors/wrong-value.ts';
+import { firstNameIn, unknownMemberText, wrongValueText } from './wrong-value.ts';
 
 /** `path` is that of the checked value; the problem names the whole path of the member. */
 export function memberProblem(
