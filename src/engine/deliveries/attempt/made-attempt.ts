@@ -1,6 +1,4 @@
 import type { ClaimedDelivery } from '../../queue/claim.ts';
-import type { UnderWay } from '../loop/attempt-limits.ts';
-import type { AttemptRun } from '../loop/delivery-runs.ts';
 import type { SendableEndpoint, SentRequest } from './send-delivery.ts';
 
 /** The decisions of recording an attempt so far, and what it used up or met: it may have to be tried again. */
@@ -13,15 +11,12 @@ type Recording = {
   lockedFromMs?: number;
 };
 
-/** One attempt from its answer to its record: a claim, the loop's slot and run for it, what was sent, how recording goes. */
+/** One attempt from its answer to its record: a claim, what was sent, how recording goes. */
 export type MadeAttempt = Omit<
   ClaimedDelivery,
   'endpointId' | 'endpointVersion' | 'eventDay' | 'sequence' | 'body'
 > & {
   token: string;
-  /** Freed once the attempt is recorded, and its run notified; missing where no loop made it. */
-  slot?: UnderWay;
-  run?: AttemptRun | null;
   endpoint: SendableEndpoint;
   isProbe: boolean;
   sent: SentRequest;

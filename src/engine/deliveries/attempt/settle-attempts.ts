@@ -35,11 +35,11 @@ export type SettlementTools = {
 /** Called with every attempt once it is recorded. Null: its claim was no longer ours, and nothing was recorded. */
 export type AttemptObserver = (attempt: MadeAttempt, outcome: SettledOutcome | null) => void;
 
-export type Settlement = {
+export type Settlement<Attempt extends MadeAttempt> = {
   /** Per attempt, in order; null where the claim was no longer ours and nothing was recorded. */
   outcomes: (SettledOutcome | null)[];
   /** Not recorded because another transaction had locked their rows; their claims are still ours: record them again. */
-  locked: readonly MadeAttempt[];
+  locked: readonly Attempt[];
   /** Deliveries that became claimable: behind these, or because their endpoint takes deliveries again. */
   promoted: number;
   /** Claimed for the caller, with what is needed to attempt them. */
@@ -51,11 +51,11 @@ export type Settlement = {
  * lanes is promoted, the others are put where they wait. Rejects when the database fails; nothing is recorded then.
  * Where all succeeded, followers are claimed by `claim`.
  */
-export async function settleAttempts(
+export async function settleAttempts<Attempt extends MadeAttempt>(
   tools: SettlementTools,
-  attempts: readonly MadeAttempt[],
+  attempts: readonly Attempt[],
   claim: FollowerClaim | null = null,
-): Promise<Settlement> {
+): Promise<Settlement<Attempt>> {
   const settled = await settle(tools, attempts, claim);
   const settlement = { ...settled, locked: await lockedOf(tools.database, attempts, settled.outcomes) };
   for (const [index, attempt] of attempts.entries()) {
@@ -65,11 +65,11 @@ export async function settleAttempts(
 }
 
 /** Of the attempts that were not recorded, those whose claims are in force. When that is not known: all of them. */
-async function lockedOf(
+async function lockedOf<Attempt extends MadeAttempt>(
   database: Database,
-  attempts: readonly MadeAttempt[],
-  outcomes: Settlement['outcomes'],
-): Promise<MadeAttempt[]> {
+  attempts: readonly Attempt[],
+  outcomes: Settlement<Attempt>['outcomes'],
+): Promise<Attempt[]> {
   const missing = attempts.filter((_, index) => (outcomes[index] ?? null) === null);
   if (missing.length === 0) return [];
   const unrecorded = await findClaims(database, missing).catch(() => null);
@@ -83,11 +83,11 @@ const REFUSED_WAIT_MS = 10 * 60_000;
  * Records one attempt that the database refuses though it can record others. What the receiver sent is the only part
  * that comes from outside, so it is left out; if that is refused too, only the queue learns of the attempt.
  */
-export async function settleRefused(
+export async function settleRefused<Attempt extends MadeAttempt>(
   tools: SettlementTools,
-  attempt: MadeAttempt,
+  attempt: Attempt,
   cause: unknown,
-): Promise<Settlement> {
+): Promise<Settlement<Attempt>> {
   tools.onTrouble(cause);
   const { result } = attempt.sent;
   if (result.outcome === 'response') {
@@ -103,7 +103,10 @@ export async function settleRefused(
   return await putOff(tools, attempt);
 }
 
-async function putOff(tools: SettlementTools, attempt: MadeAttempt): Promise<Settlement> {
+async function putOff<Attempt extends MadeAttempt>(
+  tools: SettlementTools,
+  attempt: Attempt,
+): Promise<Settlement<Attempt>> {
   const { deliveryId, token } = attempt;
   const delayMs = REFUSED_WAIT_MS;
   const attempts = attempt.attempts + 1;
@@ -121,7 +124,7 @@ async function settle(
   tools: SettlementTools,
   attempts: readonly MadeAttempt[],
   claim: FollowerClaim | null,
-): Promise<Omit<Settlement, 'locked'>> {
+): Promise<Omit<Settlement<MadeAttempt>, 'locked'>> {
   if (attempts.every(isPlainSuccess)) {
     const judged = judge(tools, attempts, NOTHING_READ);
     const { settled: _, ...recorded } = await record(tools, attempts, { judged, claim });

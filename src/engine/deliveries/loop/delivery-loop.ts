@@ -29,7 +29,7 @@ import type { AttemptOutcome } from '../judge-outcome.ts';
 import { AT_LIMIT, LOOK_AGAIN, NOT_CLAIMING, waitOf } from '../run-news.ts';
 import { type EndpointLimiter, makeSlots, type UnderWay } from './attempt-limits.ts';
 import { type Begun, type ClaimRun, DueFinder, makeDirectClaims, newClaim, noteClaim } from './claiming.ts';
-import { type DeliveryRuns, labelOf } from './delivery-runs.ts';
+import { type AttemptRun, type DeliveryRuns, labelOf } from './delivery-runs.ts';
 import { type Recorded, ResultRecorder } from './result-recorder.ts';
 
 /** Beside the wake-ups: rate limits and leases end by themselves. */
@@ -57,6 +57,9 @@ export type LoopTools = SettlementTools & {
   runs: DeliveryRuns;
 };
 
+/** The loop holds a slot for an attempt until it is recorded, and notifies its run then. */
+type LoopAttempt = MadeAttempt & { slot: UnderWay; run: AttemptRun | null };
+
 export type DeliveryRef = { deliveryId: string; deliveryDay: string };
 
 /**
@@ -68,7 +71,7 @@ export class DeliveryLoop {
   readonly #tools: LoopTools;
   readonly #leaseMs: number;
   readonly #endpoints: EndpointCache;
-  readonly #recorder: ResultRecorder;
+  readonly #recorder: ResultRecorder<LoopAttempt>;
   readonly #slots = makeSlots();
   readonly #due: DueFinder;
   readonly #counts: LoopCounts = { claimed: 0, delivered: 0, failing: 0, lost: 0 };
@@ -273,9 +276,8 @@ export class DeliveryLoop {
   }
 
   /** Their endpoints have the room that they take, and not the others. */
-  #onHeld(attempts: readonly MadeAttempt[]): void {
+  #onHeld(attempts: readonly LoopAttempt[]): void {
     for (const { slot } of attempts) {
-      if (slot === undefined) continue;
       this.#tools.limiter.hold(slot);
       for (const slots of Object.values(this.#slots)) slots.hold(slot);
     }
@@ -357,9 +359,9 @@ export class DeliveryLoop {
     await releaseClaims(database, token, [deliveryId]).catch(onTrouble);
   }
 
-  #onRecorded({ outcomes, promoted }: Recorded): void {
+  #onRecorded({ outcomes, promoted }: Recorded<LoopAttempt>): void {
     for (const { attempt, outcome } of outcomes) {
-      if (attempt.slot !== undefined) this.#free(attempt.slot);
+      this.#free(attempt.slot);
       if (outcome === null) this.#counts.lost += 1;
       else if (outcome.state === 'delivered') this.#counts.delivered += 1;
       else this.#counts.failing += 1;
@@ -369,7 +371,7 @@ export class DeliveryLoop {
     // Calls to Temporal take the time of this thread: the next claim goes out first.
     setImmediate(() => {
       for (const { attempt, outcome } of outcomes) {
-        void this.#tools.runs.end(attempt.run ?? null, labelOf(attempt, attempt.endpoint), outcome);
+        void this.#tools.runs.end(attempt.run, labelOf(attempt, attempt.endpoint), outcome);
       }
     });
   }

@@ -10,9 +10,9 @@ import {
 } from '../attempt/settle-attempts.ts';
 import type { SettledOutcome } from '../judge-outcome.ts';
 
-export type Recorded = {
+export type Recorded<Attempt extends MadeAttempt = MadeAttempt> = {
   /** Null: it could not be recorded, and comes again when its lease has ended. */
-  outcomes: { attempt: MadeAttempt; outcome: SettledOutcome | null }[];
+  outcomes: { attempt: Attempt; outcome: SettledOutcome | null }[];
   promoted: number;
 };
 
@@ -35,16 +35,16 @@ const LONG_LOCKED_RETRY_MS = { shortest: LONG_LOCK_MS, longest: 1_000 };
  */
 const REST_MS = { shortest: 10, longest: 20 };
 
-type RecorderOptions = {
+type RecorderOptions<Attempt extends MadeAttempt> = {
   giveUpMs: number;
   /** Claims what follows in the lanes of a group; null while it would not be attempted. */
   followerClaims: () => DirectClaims | null;
-  onRecorded: (recorded: Recorded) => void;
+  onRecorded: (recorded: Recorded<Attempt>) => void;
   /** Called for results that cannot be recorded because others have locked their rows for long. */
-  onHeld: (attempts: readonly MadeAttempt[]) => void;
+  onHeld: (attempts: readonly Attempt[]) => void;
 };
 
-type Results = { waiting: MadeAttempt[]; isRunning: boolean; endRest: () => void };
+type Results<Attempt> = { waiting: Attempt[]; isRunning: boolean; endRest: () => void };
 
 /**
  * Records attempts in groups of whatever is there. While the database is away, or refuses everything, a group is tried
@@ -53,18 +53,18 @@ type Results = { waiting: MadeAttempt[]; isRunning: boolean; endRest: () => void
  * transaction has locked joins a later group, so the other lanes of its group do not wait for it. Failures are recorded
  * beside successes: they take longer, and may wait for the row of an endpoint.
  */
-export class ResultRecorder {
+export class ResultRecorder<Attempt extends MadeAttempt> {
   readonly #tools: SettlementTools;
-  readonly #options: RecorderOptions;
-  readonly #successes: Results = { waiting: [], isRunning: false, endRest: () => undefined };
-  readonly #others: Results = { waiting: [], isRunning: false, endRest: () => undefined };
+  readonly #options: RecorderOptions<Attempt>;
+  readonly #successes: Results<Attempt> = { waiting: [], isRunning: false, endRest: () => undefined };
+  readonly #others: Results<Attempt> = { waiting: [], isRunning: false, endRest: () => undefined };
 
-  constructor(tools: SettlementTools, options: RecorderOptions) {
+  constructor(tools: SettlementTools, options: RecorderOptions<Attempt>) {
     this.#tools = tools;
     this.#options = options;
   }
 
-  add(attempt: MadeAttempt): void {
+  add(attempt: Attempt): void {
     const results = isPlainSuccess(attempt) ? this.#successes : this.#others;
     results.waiting.push(attempt);
     if (attempt.isFollowed === true) results.endRest();
@@ -73,7 +73,7 @@ export class ResultRecorder {
     setImmediate(() => void this.#run(results));
   }
 
-  async #run(results: Results): Promise<void> {
+  async #run(results: Results<Attempt>): Promise<void> {
     while (results.waiting.length > 0) {
       const group = results.waiting.splice(0, GROUP);
       const startMs = performance.now();
@@ -85,7 +85,7 @@ export class ResultRecorder {
     results.isRunning = false;
   }
 
-  async #rest(results: Results, restMs: number): Promise<void> {
+  async #rest(results: Results<Attempt>, restMs: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, restMs);
     results.endRest = resolve;
@@ -94,7 +94,7 @@ export class ResultRecorder {
   }
 
   /** Returns whether something followed in the lanes of the group. */
-  async #record(group: readonly MadeAttempt[]): Promise<boolean> {
+  async #record(group: readonly Attempt[]): Promise<boolean> {
     const deadlineMs = performance.now() + this.#options.giveUpMs;
     const parts = partsOf(group);
     let isFollowed = false;
@@ -118,12 +118,12 @@ export class ResultRecorder {
   }
 
   /** Lets what was locked join a later group until its time is over; returns what still has time. */
-  #postpone(locked: readonly MadeAttempt[]): ReadonlySet<MadeAttempt> {
+  #postpone(locked: readonly Attempt[]): ReadonlySet<Attempt> {
     const nowMs = performance.now();
-    const lockedMs = (attempt: MadeAttempt) => nowMs - (attempt.recording.lockedFromMs ?? nowMs);
+    const lockedMs = (attempt: Attempt) => nowMs - (attempt.recording.lockedFromMs ?? nowMs);
     const inTime = locked.filter((attempt) => lockedMs(attempt) < this.#options.giveUpMs);
     for (const { recording } of inTime) recording.lockedFromMs ??= nowMs;
-    const isLong = (attempt: MadeAttempt) => lockedMs(attempt) >= LONG_LOCK_MS;
+    const isLong = (attempt: Attempt) => lockedMs(attempt) >= LONG_LOCK_MS;
     const { long = [], short = [] } = Object.groupBy(inTime, (attempt) =>
       isLong(attempt) ? 'long' : 'short',
     );
@@ -133,7 +133,7 @@ export class ResultRecorder {
     return new Set(inTime);
   }
 
-  #addLater(attempts: readonly MadeAttempt[], waitMs: number): void {
+  #addLater(attempts: readonly Attempt[], waitMs: number): void {
     const again = () => {
       for (const attempt of attempts) this.add(attempt);
     };
@@ -141,9 +141,9 @@ export class ResultRecorder {
   }
 
   #tell(
-    part: readonly MadeAttempt[],
-    outcomes: Settlement['outcomes'],
-    { promoted = 0, later = new Set() as ReadonlySet<MadeAttempt> } = {},
+    part: readonly Attempt[],
+    outcomes: Settlement<Attempt>['outcomes'],
+    { promoted = 0, later = new Set() as ReadonlySet<Attempt> } = {},
   ): void {
     const recorded = part.map((attempt, index) => ({ attempt, outcome: outcomes[index] ?? null }));
     this.#options.onRecorded({
@@ -152,7 +152,7 @@ export class ResultRecorder {
     });
   }
 
-  async #settle(part: readonly MadeAttempt[]): Promise<Settlement> {
+  async #settle(part: readonly Attempt[]): Promise<Settlement<Attempt>> {
     const [first] = part;
     if (first !== undefined && isRefused(first))
       return await settleRefused(this.#tools, first, first.recording.refusal);
@@ -178,12 +178,15 @@ function isRefused({ recording }: MadeAttempt): boolean {
 }
 
 /** A refused attempt stands alone. */
-function partsOf(group: readonly MadeAttempt[]): (readonly MadeAttempt[])[] {
+function partsOf<Attempt extends MadeAttempt>(group: readonly Attempt[]): (readonly Attempt[])[] {
   const refused = group.filter(isRefused).map((attempt) => [attempt]);
   return [group.filter((attempt) => !isRefused(attempt)), ...refused].filter((part) => part.length > 0);
 }
 
-function halvesOf(part: readonly MadeAttempt[], error: unknown): (readonly MadeAttempt[])[] {
+function halvesOf<Attempt extends MadeAttempt>(
+  part: readonly Attempt[],
+  error: unknown,
+): (readonly Attempt[])[] {
   const [only] = part;
   if (only !== undefined && part.length === 1) {
     only.recording.refusal = error;
