@@ -2,8 +2,9 @@ import type { BadEndpointsProtocol } from './bad-endpoints-process.ts';
 import { type Child, type Protocol, startChild } from './child-process.ts';
 import type { DriverProtocol } from './driver-process.ts';
 import type { FloorProtocol } from './floor-process.ts';
+import { type Peer, startPeer } from './peers/peers.ts';
 import type { Manner, ReceiverProtocol } from './receiver-process.ts';
-import type { Destination } from './scenarios.ts';
+import type { Destination, PeerName } from './scenarios.ts';
 import { type SeededTarget, seedTargets } from './stack/seed.ts';
 import type { Stack } from './stack/stack.ts';
 
@@ -16,6 +17,8 @@ export type BenchProcesses = {
   noiseDriver: Child<DriverProtocol>;
   floor: Child<FloorProtocol>;
   targets: Record<Destination, SeededTarget[]>;
+  /** A peer, started when it is asked for first. */
+  peer(name: PeerName): Promise<Peer>;
   stop(): Promise<void>;
 };
 
@@ -53,7 +56,15 @@ export async function startBenchProcesses(
     const { urls, targets } = await seedReceiver(stack, receiver);
     targets.bad = await seedTargets(stack, 1 + urls.length, await bad.ask('listen', null));
     const [driver, noiseDriver] = drivers;
-    return { receiver, receiverUrl: urls[0] ?? '', driver, noiseDriver, floor, targets, stop };
+    const receiverUrl = urls[0] ?? '';
+    const peers = new Map<PeerName, Promise<Peer>>();
+    const peer = (name: PeerName) => {
+      const started = peers.get(name) ?? startPeer(name, stack, receiverUrl, onCrash);
+      if (!peers.has(name)) children.push({ stop: async () => (await started.catch(() => null))?.stop() });
+      peers.set(name, started);
+      return started;
+    };
+    return { receiver, receiverUrl, driver, noiseDriver, floor, targets, peer, stop };
   } catch (error) {
     await stop();
     throw error;

@@ -5,6 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus } from 'node:os';
 import { startBenchProcesses } from './bench-processes.ts';
 import { type BenchOptions, readOptions, UsageError, usage } from './options.ts';
+import { comparisonText } from './peers/compare-peers.ts';
 import type { Figures } from './report/figures.ts';
 import { figuresText, summaryLine } from './report/table.ts';
 import { judgeTargets } from './report/targets.ts';
@@ -100,7 +101,7 @@ function faults(all: readonly Figures[]): number {
 }
 
 async function report(options: BenchOptions, all: Figures[], skipped: SkippedScenario[]): Promise<void> {
-  if (all.length > 0) process.stdout.write(`\n${figuresText(all)}`);
+  if (all.length > 0) process.stdout.write(`\n${figuresText(all)}${comparisonText(all)}`);
   for (const { scenario, reason } of skipped) process.stdout.write(`${scenario} was skipped: ${reason}\n`);
   if (options.jsonFile === null) return;
   const machine = { cpus: availableParallelism(), model: cpus()[0]?.model ?? '', node: process.version };

@@ -32,12 +32,15 @@ export async function measureScenario(bench: Bench, scenario: Scenario, run: num
   const { stack, processes } = bench;
   const isFloor = scenario.driver === 'floor';
   const plan = planOf(processes, scenario, run, isFloor);
-  const drive = isFloor ? await prepareFloor(bench, plan) : await prepare(bench, processes.driver, plan);
+  const peer = scenario.peer === null ? null : await processes.peer(scenario.peer);
+  const port = peer?.port ?? stack.apiPort;
+  const drive = isFloor ? await prepareFloor(bench, plan) : await prepare(port, processes.driver, plan);
   const noisePlan = scenario.noise === null ? null : planOf(processes, noiseBody(scenario.noise), run + 1);
-  const driveNoise = noisePlan === null ? null : await prepare(bench, processes.noiseDriver, noisePlan);
+  const driveNoise = noisePlan === null ? null : await prepare(port, processes.noiseDriver, noisePlan);
   await processes.receiver.ask('reset', null);
   const pids = {
     ...stack.pids(),
+    ...(peer === null ? {} : { peer: peer.pids }),
     receiver: [processes.receiver.pid],
     driver: isFloor ? [processes.floor.pid] : [processes.driver.pid, processes.noiseDriver.pid],
   };
@@ -48,7 +51,7 @@ export async function measureScenario(bench: Bench, scenario: Scenario, run: num
   const cameBySendEnd = await countTaken(bench, scenario);
   const awaited = noise !== null && scenario.noise?.hasToArrive === true ? [sent, noise] : [sent];
   await untilArrived(bench, scenario, awaited);
-  const left = isFloor ? 0 : await drain(bench);
+  const left = isFloor || peer !== null ? 0 : await drain(bench);
   const usage = window.close();
   const windowMs = nowMs() - startedMs;
   const arrivals = await processes.receiver.ask('arrivals', null);
@@ -81,8 +84,8 @@ function planOf({ targets }: BenchProcesses, sending: Sending, run: number, isFl
 
 type Drive = () => Promise<Sent>;
 
-async function prepare({ stack }: Bench, driver: Child<DriverProtocol>, plan: RunPlan): Promise<Drive> {
-  await driver.ask('prepare', { plan, ingress: { port: stack.apiPort, appSecret: APP_SECRET } });
+async function prepare(port: number, driver: Child<DriverProtocol>, plan: RunPlan): Promise<Drive> {
+  await driver.ask('prepare', { plan, ingress: { port, appSecret: APP_SECRET } });
   return async () => ({ plan, times: await driver.ask('run', null) });
 }
 

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { comparedScenarios } from './peers/compare-peers.ts';
 import { listScenarios, type Scenario } from './scenarios.ts';
 import { AGED_DAYS } from './stack/aged-database.ts';
 import type { Processes } from './stack/product.ts';
@@ -27,11 +28,13 @@ export function readOptions(args: readonly string[]): BenchOptions | null {
   const quick = values.quick === true;
   const wanted = (values.scenario ?? []).flatMap((names) => names.split(',')).map((name) => name.trim());
   const count = values.events === undefined ? null : wholeNumber('--events', values.events);
-  const scenarios = chosen(listScenarios(quick), wanted);
+  const isComparison = values.peers === true;
+  const all = listScenarios(quick);
+  const scenarios = chosen(isComparison ? comparedScenarios(all) : all, wanted);
   return {
     scenarios: scenarios.map((scenario) => (count === null ? scenario : { ...scenario, count })),
     quick,
-    processes: processesOf(values.processes),
+    processes: processesOf(values.processes ?? (isComparison ? 'one' : 'two')),
     databaseDays: wholeNumber('--days', values.days ?? String(AGED_DAYS)),
     checkout: values.checkout ?? null,
     jsonFile: values.json ?? null,
@@ -46,6 +49,7 @@ function parse(args: readonly string[]) {
       options: {
         help: { type: 'boolean', short: 'h' },
         quick: { type: 'boolean' },
+        peers: { type: 'boolean' },
         scenario: { type: 'string', multiple: true },
         events: { type: 'string' },
         processes: { type: 'string' },
@@ -70,7 +74,7 @@ function chosen(all: readonly Scenario[], wanted: readonly string[]): Scenario[]
   return all.filter(({ name }) => wanted.includes(name));
 }
 
-function processesOf(text = 'two'): Processes {
+function processesOf(text: string): Processes {
   if (text !== 'one' && text !== 'two') throw new UsageError('--processes must be one or two.');
   return text;
 }
@@ -90,8 +94,9 @@ export function usage(): string {
     'npm run bench -- [options]',
     '',
     '  --scenario NAME   only this one; several times or separated by commas',
+    '  --peers           beside what others would build, by turns: Fastify with graphile-worker, and with BullMQ',
     '  --quick           shorter runs: everything in less than four minutes',
-    '  --processes HOW   two: API and worker apart; one: together, as `heliograph-server all` (two)',
+    '  --processes HOW   two: API and worker apart; one: together, as `heliograph-server all` (two; with --peers one)',
     '  --events N        bodies per scenario, instead of its own number',
     `  --days N          the database has partitions and ordering keys of so many days (${AGED_DAYS})`,
     '  --checkout DIR    measure the product in another directory, such as that of an earlier commit',

@@ -22,6 +22,7 @@ export async function runScenarios(
   for (const scenario of scenarios) {
     try {
       await bench.stack.useProduct(scenario.layout, scenario);
+      if (scenario.peer !== null) await bench.processes.peer(scenario.peer);
     } catch (error) {
       bench.signal.throwIfAborted();
       skipped.push({ scenario: scenario.name, reason: (error as Error).message });

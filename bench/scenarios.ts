@@ -13,11 +13,17 @@ export type Noise = {
   hasToArrive: boolean;
 };
 
+/** What others would build with a kept library of jobs. */
+export const PEERS = ['graphile-worker', 'bullmq'] as const;
+export type PeerName = (typeof PEERS)[number];
+
 export type Scenario = {
   name: string;
   about: string;
   /** `floor`: the bare loop instead of the product. */
   driver: 'upstream' | 'floor';
+  /** Who takes the bodies in place of the product; null: nobody. */
+  peer: PeerName | null;
   body: 'message' | 'statuses';
   to: Destination;
   /** Bodies per second; null: as fast as they are taken. */
@@ -38,12 +44,18 @@ const LAYOUT: ProductLayout = {
 
 const PLAIN = {
   driver: 'upstream',
+  peer: null,
   body: 'message',
   to: 'one',
   noise: null,
   layout: LAYOUT,
   fresh: false,
 } as const;
+
+/** The same load for a peer. */
+export function scenarioOfPeer(scenario: Scenario, peer: PeerName): Scenario {
+  return { ...scenario, peer, name: `${scenario.name}/${peer}` };
+}
 
 type Pick = (full: number, short: number) => number;
 

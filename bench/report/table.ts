@@ -1,7 +1,7 @@
 import type { Figures } from './figures.ts';
 import { type JudgedTarget, judgeTargets } from './targets.ts';
 
-type Column<Row = Figures> = { title: string; of: (row: Row) => string };
+export type Column<Row = Figures> = { title: string; of: (row: Row) => string };
 
 const ms = (value: number) => (Number.isFinite(value) ? value.toFixed(value < 100 ? 1 : 0) : '-');
 const whole = (value: number) => (Number.isFinite(value) ? value.toFixed(0) : '-');
@@ -31,7 +31,7 @@ const LATENCY: readonly Column[] = [
 
 const COST: readonly Column[] = [
   NAME,
-  ...['api', 'worker', 'all', 'postgres', 'temporal', 'minio', 'receiver', 'driver'].map((name) => ({
+  ...['api', 'worker', 'all', 'peer', 'postgres', 'temporal', 'minio', 'receiver', 'driver'].map((name) => ({
     title: name,
     of: ({ cpuMsPerEvent }: Figures) => cpu(cpuMsPerEvent[name]),
   })),
@@ -88,7 +88,7 @@ export function summaryLine({ latencyMs, eventsPerSecond }: Figures): string {
 const MIN_WIDTH = 5;
 
 /** Names to the left, figures to the right. */
-function alignedTable<Row>(columns: readonly Column<Row>[], all: readonly Row[]): string[] {
+export function alignedTable<Row>(columns: readonly Column<Row>[], all: readonly Row[]): string[] {
   const rows = [columns.map(({ title }) => title), ...all.map((one) => columns.map(({ of }) => of(one)))];
   const widths = columns.map((_, index) =>
     Math.max(MIN_WIDTH, ...rows.map((row) => row[index]?.length ?? 0)),
