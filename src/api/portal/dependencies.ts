@@ -21,8 +21,7 @@ export async function responds(ask: () => Promise<unknown>, withinMs: number): P
   return await Promise.race([asked, sleep(withinMs, false, { ref: false })]);
 }
 
-/** A page that many open waits for a silent part as long as this, and not again within the other time. */
-const PAGE_WAITS_MS = 1_000;
+/** Of a page that many open, one visit in this time waits for a part that is silent. */
 const KEEP_FOR_MS = 5_000;
 
 /** Gives a sentence about Temporal and the object store while one of them is away, for pages that many open. */
@@ -37,11 +36,11 @@ export function makeAwaySentence(context: Asked & Pick<PortalContext, 'now'>): (
 
 async function awaySentence(context: Asked): Promise<string | null> {
   const [hasTemporal, hasStore] = await Promise.all([
-    askTemporal(context, PAGE_WAITS_MS).then(
+    askTemporal(context, ANSWER_WITHIN_MS).then(
       () => true,
       () => false,
     ),
-    responds(() => checkObjectStore(context.probeStore), PAGE_WAITS_MS),
+    responds(() => checkObjectStore(context.probeStore), ANSWER_WITHIN_MS),
   ]);
   if (hasTemporal && hasStore) return null;
   if (hasTemporal)
