@@ -211,6 +211,7 @@ type ConversationDetails struct {
 	MessageCounts         ConversationDetailsMessageCounts         `json:"messageCounts"`
 	PhoneNumber           ConversationDetailsPhoneNumber           `json:"phoneNumber"`
 	PhoneNumberID         string                                   `json:"phoneNumberId"`
+	Thread                *ConversationDetailsThread               `json:"thread"`
 }
 
 // ConversationDetailsCustomer defines model for ConversationDetailsCustomer.
@@ -241,6 +242,14 @@ type ConversationDetailsPhoneNumber struct {
 	DisplayPhoneNumber string `json:"displayPhoneNumber"`
 	PhoneNumberID      string `json:"phoneNumberId"`
 	VerifiedName       string `json:"verifiedName"`
+}
+
+// ConversationDetailsThread defines model for ConversationDetailsThread.
+type ConversationDetailsThread struct {
+	// Owner One of us, other, unknown.
+	Owner string    `json:"owner"`
+	Role  *string   `json:"role"`
+	Since time.Time `json:"since"`
 }
 
 // ConversationList defines model for ConversationList.
@@ -815,7 +824,7 @@ type Message struct {
 	MetaMessageID *string         `json:"metaMessageId"`
 	MimeType      string          `json:"mimeType,omitempty"`
 
-	// Origin One of business_app, history.
+	// Origin One of business_app, history, other_responder.
 	Origin           string               `json:"origin,omitempty"`
 	Participants     []MessageParticipant `json:"participants,omitempty"`
 	PhoneNumberID    string               `json:"phoneNumberId"`
@@ -860,7 +869,7 @@ type MessageDetails struct {
 	MetaMessageID *string              `json:"metaMessageId"`
 	MimeType      string               `json:"mimeType,omitempty"`
 
-	// Origin One of business_app, history.
+	// Origin One of business_app, history, other_responder.
 	Origin           string                 `json:"origin,omitempty"`
 	Participants     []MessageParticipant   `json:"participants,omitempty"`
 	PhoneNumberID    string                 `json:"phoneNumberId"`

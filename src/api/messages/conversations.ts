@@ -10,6 +10,7 @@ import {
   MAX_COUNTED_MESSAGES,
 } from '../../features/messages/conversations/conversations.ts';
 import { listConversationMessages } from '../../features/messages/conversations/message-list.ts';
+import { findThread } from '../../features/messages/conversations/thread.ts';
 import { notFound } from '../errors/api-error.ts';
 import type { ExternalContext } from '../external/external-app.ts';
 import { orderParameter, PAGE_PARAMETERS, walkOf } from '../external/page.ts';
@@ -203,6 +204,14 @@ const DetailedConversation = named('ConversationDetails', {
     lastInboundAt: nullable(dateTime(), '2026-11-21T09:29:58.000Z'),
     lastCallAt: nullable(dateTime()),
   }),
+  /** Null where no other responder shares the number, and while the conversation is idle. */
+  thread: nullable(
+    Type.Object({
+      owner: Type.Enum(['us', 'other', 'unknown']),
+      role: nullable(Type.String(), 'customer_service'),
+      since: dateTime('2026-11-21T09:29:58.000Z'),
+    }),
+  ),
   lastMessage: nullable(Message, exampleOf(Message)),
 });
 
@@ -218,14 +227,19 @@ export const getConversation = restOperation({
   ...objectPath('The id of the conversation.', '42'),
   answers: { 200: { schema: DetailedConversation, description: 'The conversation.' } },
   run: async ({ database, wabaId, mediaUrls, reply }, { id }) => {
-    const [conversation, newest] = await Promise.all([
+    const [conversation, thread, newest] = await Promise.all([
       findConversation(database, wabaId, id),
+      findThread(database, wabaId, id),
       listConversationMessages(database, wabaId, id, { order: 'desc', afterId: null, limit: 1 }),
     ]);
     if (conversation === null || newest === null) throw notFound();
     const [lastMessage = 'null'] = await messageTexts(database, wabaId, newest.messages, mediaUrls);
     const inGroup = conversation.groupId === null ? [] : await listGroupMembers(database, conversation.id);
-    const members = JSON.stringify({ ...membersOf(conversation), ...detailedGroup(conversation, inGroup) });
+    const members = JSON.stringify({
+      ...membersOf(conversation),
+      ...detailedGroup(conversation, inGroup),
+      thread,
+    });
     return sendJsonText(reply, `${members.slice(0, -1)},"lastMessage":${lastMessage}}`);
   },
 });

@@ -194,8 +194,8 @@ export const Message = named('Message', {
   phoneNumberId: text('800000000000111'),
   direction: Type.Enum(['inbound', 'outbound']),
   type: text('image'),
-  /** business_app: the business wrote it in the WhatsApp Business app; history: before the number came to the platform. Absent: it came or was sent through the platform. */
-  origin: Type.Optional(Type.Enum(['business_app', 'history'])),
+  /** business_app: the business wrote it in the WhatsApp Business app; history: before the number came to the platform; other_responder: a copy of what another responder has. Absent: it came or was sent through the platform. */
+  origin: Type.Optional(Type.Enum(['business_app', 'history', 'other_responder'])),
   timestamp: nullable(DATE_TIME, '2026-11-21T09:29:58.000Z'),
   createdAt: dateTime('2026-11-21T09:30:00.001Z'),
   /** Of inbound messages: when the business marked it as read by its own id; marking a later one does not count. */

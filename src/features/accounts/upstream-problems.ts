@@ -3,13 +3,13 @@ import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { deleteUpTo, execute, query } from '../../platform/postgres/sql.ts';
 
-export type ProblemKind = 'number_restricted' | 'account_restricted' | 'template_stopped';
+export type ProblemKind = 'number_restricted' | 'account_restricted' | 'template_stopped' | 'number_shared';
 
 /** A report of upstream about the state of an object; `reason` null: it is in order (again). */
 export type ProblemReport = {
   wabaId: string;
   kind: ProblemKind;
-  /** Unique within kind and WABA: a number, a template, or what happened to the account. */
+  /** Unique within kind and WABA: a number (of `number_shared` its id), a template, or what happened to the account. */
   subject: string;
   reason: string | null;
   reportedAt: Date;

@@ -144,6 +144,12 @@ async function mergeConversations(trx: Transaction, kept: string, dropped: strin
        from conversations d where k.id = :kept and d.id = :dropped`,
     { kept, dropped },
   );
+  await execute(
+    trx,
+    `update conversations k set thread_owner = d.thread_owner, thread_role = d.thread_role, thread_since = d.thread_since
+       from conversations d where k.id = :kept and d.id = :dropped and coalesce(k.thread_since < d.thread_since, d.thread_since is not null)`,
+    { kept, dropped },
+  );
   const merged = 'update conversations set merged_into = :kept where id = :dropped or merged_into = :dropped';
   await execute(trx, merged, { kept, dropped });
 }

@@ -3,7 +3,7 @@ import type { Transaction } from '../../platform/postgres/database.ts';
 import { execute } from '../../platform/postgres/sql.ts';
 import { erasedName, type NewInboundMessage } from './messages.ts';
 
-export type MessageOrigin = 'business_app' | 'history';
+export type MessageOrigin = 'business_app' | 'history' | 'other_responder';
 
 type NewAppMessage = Omit<NewInboundMessage, 'placeholder' | 'groupSender'> & {
   direction: 'inbound' | 'outbound';

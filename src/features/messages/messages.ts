@@ -1,6 +1,6 @@
 import { columnsOf, textArray } from '../../platform/postgres/arrays.ts';
-import type { Transaction } from '../../platform/postgres/database.ts';
-import { execute, query } from '../../platform/postgres/sql.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { execute, query, queryColumn } from '../../platform/postgres/sql.ts';
 
 export type NewInboundMessage = {
   wabaId: string;
@@ -17,8 +17,8 @@ export type NewInboundMessage = {
 };
 
 /**
- * Sent at once, as one statement. A real message takes over the upstream id of the placeholder that came first: it is listed at its own
- * place, because a reader of the conversation is past the placeholder's. The join waits for the update, so that the id is free.
+ * Sent at once, as one statement. A real message takes over the upstream id of the placeholder that came first, and what is
+ * ours that of a copy of another responder's: it is listed at its own place, because a reader of the conversation is past the first one's. The join waits for the update, so that the id is free.
  */
 export async function insertInboundMessages(
   trx: Transaction,
@@ -34,8 +34,8 @@ export async function insertInboundMessages(
      ), superseded as (
        update messages m set upstream_id = null, superseded_upstream_id = g.upstream_id
          from given g
-        where not g.placeholder and m.phone_number_id = g.phone_number_id and m.upstream_id = g.upstream_id
-          and m.placeholder
+        where m.phone_number_id = g.phone_number_id and m.upstream_id = g.upstream_id
+          and (m.placeholder and not g.placeholder or m.origin = 'other_responder')
        returning m.phone_number_id, m.superseded_upstream_id as upstream_id
      )
      insert into messages (waba_id, phone_number_id, conversation_id, direction, upstream_id, type, placeholder,
@@ -90,4 +90,26 @@ export function erasedName({ phoneNumberId }: { phoneNumberId: string }, id: str
 /** For a message that will never have an id of upstream's: in its `failed` status and event. */
 export function localMessageId(messageId: string): string {
   return `local:${messageId}`;
+}
+
+/** Those of these numbers to which customers wrote in the last days: another responder joined them. */
+export async function numbersWithMessages(
+  database: Database,
+  numbers: readonly { wabaId: string; phoneNumberId: string }[],
+  days: number,
+): Promise<Set<string>> {
+  if (numbers.length === 0) return new Set();
+  const found = await queryColumn<string>(
+    database,
+    `select n.number from unnest(:wabaIds::text[], :numbers::text[]) as n (waba, number)
+      where exists (select from messages m
+                     where m.waba_id = n.waba and m.created_at > now() - :days * interval '1 day'
+                       and m.phone_number_id = n.number and m.direction = 'inbound' and m.origin is null)`,
+    {
+      wabaIds: numbers.map(({ wabaId }) => wabaId),
+      numbers: numbers.map(({ phoneNumberId }) => phoneNumberId),
+      days,
+    },
+  );
+  return new Set(found);
 }

@@ -2,6 +2,8 @@ import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { execute, query, queryColumn } from '../../platform/postgres/sql.ts';
 
+import { messageKey } from './messages.ts';
+
 type NewStatus = {
   phoneNumberId: string;
   upstreamId: string;
@@ -39,7 +41,10 @@ function isOfWholeMessage({ participant, status }: NewStatus): boolean {
   return participant === null || status !== 'failed';
 }
 
-async function moveStates(trx: Transaction, statuses: readonly NewStatus[]): Promise<void> {
+async function moveStates(
+  trx: Transaction,
+  statuses: readonly Omit<NewStatus, 'participant' | 'content'>[],
+): Promise<void> {
   await execute(
     trx,
     `select move_message_states(:phoneNumberId::text[], :upstreamId::text[], :status::text[], :at::timestamptz[], :status2::text[])`,
@@ -48,6 +53,24 @@ async function moveStates(trx: Transaction, statuses: readonly NewStatus[]): Pro
       status2: statuses.map((s) => statesKept(s.status)),
     },
   );
+}
+
+/** States of messages of another responder, known or not yet; statuses of messages that are ours come to us otherwise. */
+export async function noteCopiedStates(
+  trx: Transaction,
+  states: readonly { phoneNumberId: string; upstreamId: string; status: string; at: Date | null }[],
+): Promise<void> {
+  if (states.length === 0) return;
+  const own = await query<{ phoneNumberId: string; upstreamId: string }>(
+    trx,
+    `select phone_number_id as "phoneNumberId", upstream_id as "upstreamId" from messages
+      where (phone_number_id, upstream_id) in (select * from unnest(:phoneNumberId::text[], :upstreamId::text[]))
+        and origin is distinct from 'other_responder'`,
+    columnsOf(states, 'phoneNumberId', 'upstreamId'),
+  );
+  const ours = new Set(own.map((row) => messageKey(row.phoneNumberId, row.upstreamId)));
+  const copied = states.filter((one) => !ours.has(messageKey(one.phoneNumberId, one.upstreamId)));
+  await moveStates(trx, copied);
 }
 
 const LADDER = ['accepted', 'sent', 'delivered', 'read', 'played'];

@@ -9,8 +9,16 @@ import { valuesOfNumbers } from './field-values.ts';
 import { applyGroups } from './groups.ts';
 import { keepHistory } from './history.ts';
 import { problemReports } from './problem-reports.ts';
+import { applyHandovers, applyStandby } from './routing.ts';
 
-const APPLIED_FIELDS: readonly string[] = ['calls', 'smb_message_echoes', 'history', ...GROUP_FIELDS];
+const APPLIED_FIELDS: readonly string[] = [
+  'calls',
+  'smb_message_echoes',
+  'standby',
+  'messaging_handovers',
+  'history',
+  ...GROUP_FIELDS,
+];
 
 /** Stores what changes in other fields than `messages` lead to, under the lock of customers (locks.ts) that the caller holds. */
 export async function applyFields(trx: Transaction, owned: readonly Owned[]): Promise<void> {
@@ -25,6 +33,8 @@ export async function applyFields(trx: Transaction, owned: readonly Owned[]): Pr
   const of = (field: string) => values.filter((one) => one.field === field);
   await applyCalls(trx, of('calls'), now);
   await applyEchoes(trx, of('smb_message_echoes'));
+  await applyStandby(trx, of('standby'), now);
+  await applyHandovers(trx, of('messaging_handovers'), now);
   await applyGroups(
     trx,
     values.filter(({ field }) => GROUP_FIELDS.includes(field)),

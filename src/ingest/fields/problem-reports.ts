@@ -6,6 +6,8 @@ type Report = Pick<ProblemReport, 'kind' | 'subject' | 'reason' | 'days'>;
 type Reader = (value: Value) => Report[];
 
 const DAYS = 7;
+/** A copy of a message (standby) shows that another responder shares the number. */
+const SHARED_DAYS = 1;
 const MAX_CHARS = 200;
 
 function text(value: unknown): string {
@@ -122,14 +124,20 @@ const READERS: Readonly<Record<string, Reader>> = {
 
 /** The problems that a change in a field reports; a value of another form than upstream documents reports none. */
 export function problemReports(
-  { field, wabaId, valueJson, reportedAt }: FieldItem,
+  { field, wabaId, phoneNumberId, valueJson, reportedAt }: FieldItem,
   now: Date,
 ): ProblemReport[] {
+  // A time in the future would outdo all later reports.
+  const at = reportedAt === null || reportedAt > now ? now : reportedAt;
+  if (field === 'standby' && phoneNumberId !== null) {
+    const reason = `Another responder has conversations of the number ${phoneNumberId}.`;
+    return [
+      { kind: 'number_shared', subject: phoneNumberId, reason, days: SHARED_DAYS, wabaId, reportedAt: at },
+    ];
+  }
   const read = Object.hasOwn(READERS, field) ? READERS[field] : undefined;
   if (read === undefined) return [];
   const value: unknown = JSON.parse(valueJson);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [];
-  // A time in the future would outdo all later reports.
-  const at = reportedAt === null || reportedAt > now ? now : reportedAt;
   return read(value as Value).map((report) => ({ ...report, wabaId, reportedAt: at }));
 }

@@ -6,11 +6,11 @@ import {
 } from '../../features/customers/customers.ts';
 import { actualPhones } from '../../features/customers/phone-aliases.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
-import type { PersonIds } from '../split/item-context.ts';
+import type { PersonIds, Sender } from '../split/item-context.ts';
 import { BatchCustomers } from './batch-customers.ts';
 import { writeContacts } from './save-customers.ts';
 
-export type SeenCustomer = PersonIds & { wabaId: string; phoneNumberId: string };
+export type SeenCustomer = PersonIds & Partial<Sender> & { wabaId: string; phoneNumberId: string };
 
 /**
  * The conversations of customers, opened where there are none, in the order of `seen`. The caller holds the lock of
@@ -24,7 +24,7 @@ export async function conversationsWith(
   const known = await actualPhones(trx, seen);
   const customers = new BatchCustomers(await findContacts(trx, known));
   const nothing = { parentUserId: null, name: null, username: null, otherPhone: null };
-  const found = known.map((one) => customers.see({ ...one, ...nothing }));
+  const found = known.map((one) => customers.see({ ...nothing, ...one }));
   const { done } = await writeContacts(trx, customers, []);
   await done;
   const pairs = known.map(({ wabaId, phoneNumberId }, index): ConversationPair => {

@@ -39,9 +39,9 @@ export function readEchoes(value: JsonNode): Echo[] {
   });
 }
 
-/** Null for what has no id. Throws OversizedIdError. */
-export function readAppMessage(message: JsonNode): AppMessage | null {
-  const upstreamId = idOf(member(message, 'id'));
+/** Null for what has no id, in itself or as given. Throws OversizedIdError. */
+export function readAppMessage(message: JsonNode, id: string | null = null): AppMessage | null {
+  const upstreamId = id ?? idOf(member(message, 'id'));
   if (upstreamId === null) return null;
   const type = storableText(stringOf(member(message, 'type')) || 'unknown', MAX_TYPE_CHARS);
   return {
@@ -61,8 +61,9 @@ function fileOf(message: JsonNode): MediaReference | null {
   return media === null || media.upstreamMediaId === null ? null : media;
 }
 
-/** Whom an echo is for. Throws OversizedIdError. */
+/** Whom an echo is for, or what was given to the Send API. Throws OversizedIdError. */
 export function recipientOf(echo: JsonNode): PersonIds {
   const to = idOf(member(echo, 'to'));
-  return { waId: to === null ? null : waIdOf(to), userId: idOf(member(echo, 'to_user_id')) };
+  const userId = idOf(member(echo, 'to_user_id')) ?? idOf(member(echo, 'recipient'));
+  return { waId: to === null ? null : waIdOf(to), userId };
 }

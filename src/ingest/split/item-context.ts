@@ -132,7 +132,7 @@ type ValueContacts = {
 };
 
 /** Entries that are no objects, nested too deep or oversized are passed over. */
-function readContacts(value: JsonNode): ValueContacts {
+export function readContacts(value: JsonNode): ValueContacts {
   const entries = items(member(value, 'contacts'));
   const usable = entries.filter(
     (node) => node.kind === 'object' && !node.tooDeep && node.end - node.start <= MAX_PERSON_CHARS,
@@ -202,7 +202,7 @@ export function waIdOf(id: string): string {
  * promises no order. Upstream writes a phone in more than one way, so where there is one sender and one entry, it is
  * theirs whatever the ids say.
  */
-export function contactsOfSender({ contacts }: ItemContext, ids: PersonIds): JsonNode[] {
+export function contactsOfSender({ contacts }: Pick<ItemContext, 'contacts'>, ids: PersonIds): JsonNode[] {
   // A message that names no sender is most likely of the only one.
   const isNameless = ids.waId === null && ids.userId === null;
   return contactsOfPerson(contacts, ids, contacts.hasOneSender || isNameless);

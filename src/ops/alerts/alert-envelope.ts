@@ -10,6 +10,7 @@ type WabaNotice =
   | 'account.restricted'
   | 'template.stopped'
   | 'waba.silent'
+  | 'number.shared'
   | 'payloads.quarantined';
 
 export type NoticeKind = EndpointNotice | WabaNotice;

@@ -14,6 +14,7 @@ export const ALERT_KINDS = [
   'number_restricted',
   'account_restricted',
   'template_stopped',
+  'number_shared',
   'waba_silent',
   'payloads_quarantined',
   'account_unclaimed',
@@ -181,6 +182,19 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
       'Paused or low in quality: customers block it or do not read it. Send it to fewer people, and change its text before the pause ends.',
       'Another category: it costs as much as its category. Ask for a review in the WhatsApp Manager if the old one was right.',
       'The alert ends when upstream approves the template or its quality is high again. A category is reported for 7 days.',
+    ],
+  },
+  number_shared: {
+    title: 'Another responder has conversations',
+    isNotice: true,
+    audience: 'both',
+    notice: 'number.shared',
+    meaning:
+      'For a number to which customers wrote in the last 7 days, the upstream platform sent only copies of messages (standby) in the last 24 hours: another responder, such as an AI agent of the business or a further partner, has those conversations. They are shown with the origin `other_responder` and give no `message` events.',
+    steps: [
+      'Ask the business whether this is meant: it chooses in Meta Business Suite who gets which conversations.',
+      'If the conversations are to come here, make your app the responder there. The member `thread` of a conversation says who has it.',
+      'If it is meant, endpoints that ask for `upstream.standby` and `upstream.messaging_handovers` follow the other responders.',
     ],
   },
   waba_silent: {

@@ -7,6 +7,7 @@ import { listEndpointTroubles, listFinalFailures } from '../../features/endpoint
 import { listExpiringKeys } from '../../features/keys/api-key-store.ts';
 import { waitingKeyRequests } from '../../features/keys/key-requests.ts';
 import { listFailedMails } from '../../features/mail/mails.ts';
+import { numbersWithMessages } from '../../features/messages/messages.ts';
 import {
   countInbox,
   listUnclaimed,
@@ -96,6 +97,7 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
   number_restricted: (database) => upstreamProblems(database, 'number_restricted'),
   account_restricted: (database) => upstreamProblems(database, 'account_restricted'),
   template_stopped: (database) => upstreamProblems(database, 'template_stopped'),
+  number_shared: sharedNumbers,
   waba_silent: silentWabas,
   payloads_quarantined: async (database) =>
     (await listUnreadable(database, MOST)).map(({ wabaId, tenantId, count, reasons, lastDay }) => ({
@@ -268,6 +270,18 @@ async function upstreamProblems(database: Database, kind: ProblemKind): Promise<
       subject: `${owner.wabaId} ${subject}`,
       details: { about: subject, reportedAt: reportedAt.toISOString() },
     }),
+  );
+}
+
+const SHARED_DAYS = 7;
+
+/** Numbers of which others have conversations from the beginning are no news. */
+async function sharedNumbers(database: Database): Promise<Found[]> {
+  const problems = await listUpstreamProblems(database, 'number_shared', MOST);
+  const numbers = problems.map(({ wabaId, subject }) => ({ wabaId, phoneNumberId: subject }));
+  const joined = await numbersWithMessages(database, numbers, SHARED_DAYS);
+  return problems.flatMap(({ subject, reason, reportedAt: _at, ...owner }) =>
+    joined.has(subject) ? [{ ...owner, subject, reason, details: { phoneNumberId: subject } }] : [],
   );
 }
 

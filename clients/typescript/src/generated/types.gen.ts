@@ -133,6 +133,11 @@ export type ConversationDetails = {
         lastInboundAt: string | null;
         lastCallAt: string | null;
     };
+    thread: {
+        owner: 'us' | 'other' | 'unknown';
+        role: string | null;
+        since: string;
+    } | null;
     lastMessage: Message | null;
 };
 
@@ -643,7 +648,7 @@ export type Message = {
     phoneNumberId: string;
     direction: 'inbound' | 'outbound';
     type: string;
-    origin?: 'business_app' | 'history';
+    origin?: 'business_app' | 'history' | 'other_responder';
     timestamp: string | null;
     createdAt: string;
     readAt?: string | null;
@@ -688,7 +693,7 @@ export type MessageDetails = {
     phoneNumberId: string;
     direction: 'inbound' | 'outbound';
     type: string;
-    origin?: 'business_app' | 'history';
+    origin?: 'business_app' | 'history' | 'other_responder';
     timestamp: string | null;
     createdAt: string;
     readAt?: string | null;

@@ -140,6 +140,7 @@ async function messageViews(
 
 const ORIGINS: Readonly<Record<MessageOrigin, string>> = {
   business_app: ', written in the WhatsApp Business app',
+  other_responder: ', a copy: another responder has it',
   history: ', from the history of the WhatsApp Business app',
 };
 

@@ -166,7 +166,7 @@ const LAST_WRITTEN = `
                   order by h.sent_at desc limit 1)) as at
           from (select m.at from (${newestMessages(MAX_SCANNED_MESSAGES)}) as k
                  cross join lateral (select least(coalesce(x.sent_at, x.created_at), x.created_at) as at from messages x
-                                      where x.id = k.id and x.origin is null offset 0) as m
+                                      where x.id = k.id and (x.origin is null or x.origin = 'other_responder') offset 0) as m
                  where k.direction = 'inbound' and k.type not in ${NOT_WRITTEN}
                  order by k.id desc limit ${NEWEST_INBOUND}) as recent`;
 

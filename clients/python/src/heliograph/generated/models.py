@@ -111,6 +111,7 @@ class ConversationDetails(Model):
     phone_number: ConversationDetailsPhoneNumber = Field(alias="phoneNumber")
     message_counts: ConversationDetailsMessageCounts = Field(alias="messageCounts")
     customer_service_window: ConversationDetailsCustomerServiceWindow = Field(alias="customerServiceWindow")
+    thread: ConversationDetailsThread | None
     last_message: Message | None = Field(alias="lastMessage")
 
 
@@ -138,6 +139,12 @@ class ConversationDetailsPhoneNumber(Model):
     phone_number_id: str = Field(alias="phoneNumberId")
     display_phone_number: str = Field(alias="displayPhoneNumber")
     verified_name: str = Field(alias="verifiedName")
+
+
+class ConversationDetailsThread(Model):
+    owner: Literal["us", "other", "unknown"] | str
+    role: str | None
+    since: datetime
 
 
 class ConversationList(Model):
@@ -501,7 +508,7 @@ class Message(Model):
     phone_number_id: str = Field(alias="phoneNumberId")
     direction: Literal["inbound", "outbound"] | str
     type: str
-    origin: Literal["business_app", "history"] | str | None = Field(default=None)
+    origin: Literal["business_app", "history", "other_responder"] | str | None = Field(default=None)
     timestamp: datetime | None
     created_at: datetime = Field(alias="createdAt")
     read_at: datetime | None = Field(default=None, alias="readAt")
@@ -536,7 +543,7 @@ class MessageDetails(Model):
     phone_number_id: str = Field(alias="phoneNumberId")
     direction: Literal["inbound", "outbound"] | str
     type: str
-    origin: Literal["business_app", "history"] | str | None = Field(default=None)
+    origin: Literal["business_app", "history", "other_responder"] | str | None = Field(default=None)
     timestamp: datetime | None
     created_at: datetime = Field(alias="createdAt")
     read_at: datetime | None = Field(default=None, alias="readAt")
