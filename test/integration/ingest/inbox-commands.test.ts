@@ -33,7 +33,13 @@ test('what stays quarantined a second time is counted once', async () => {
   const { database, json } = await startAdmin();
   await takeIn(
     database,
-    ...['odd_unknown_phone_number', 'err_value_auth_0'].map(fixtureBody),
+    fixtureBody('odd_unknown_phone_number'),
+    // A message without an id.
+    Buffer.from(
+      fixtureBody('odd_text_4096')
+        .toString()
+        .replace(/"id": ?"wamid[^"]*",?/, ''),
+    ),
     Buffer.from('{"object":'),
   );
   const counts = () =>
