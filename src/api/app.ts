@@ -7,12 +7,11 @@ import { LOOKUPS_PER_MINUTE } from '../features/endpoints/url-check.ts';
 import { makeMediaUrls } from '../features/messages/media/media-urls.ts';
 import { createOutcomeWaiter } from '../features/messages/send/outcome-waiter.ts';
 import type { KeepAtOnce } from '../ingest/intake/store-bodies.ts';
+import { requireUp } from '../ops/health/questions.ts';
 import type { Config } from '../platform/config/config.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../platform/crypto/secret-box.ts';
 import type { ObjectStore } from '../platform/object-store/object-store.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { checkSchema } from '../platform/postgres/schema-state.ts';
-import { query } from '../platform/postgres/sql.ts';
 import { openTemporalConnection, type TemporalConnection } from '../platform/temporal/client-connection.ts';
 import { taskQueues } from '../platform/temporal/workflow-options.ts';
 import { makeTaskStart } from '../platform/temporal/workflow-starter.ts';
@@ -23,14 +22,7 @@ import { externalRoutes } from './external/external-routes.ts';
 import { makePageCursors } from './external/page.ts';
 import { makeUpstreamCalls } from './external/upstream-calls.ts';
 import { facadeRoutes } from './graph/facade-routes.ts';
-import {
-  checkClock,
-  checkObjectStore,
-  checkTemporal,
-  createReadiness,
-  healthRoutes,
-  type WorkerSaid,
-} from './health/health-routes.ts';
+import { checkTemporal, createReadiness, healthRoutes, type WorkerSaid } from './health/health-routes.ts';
 import { upstreamWebhookRoutes } from './inbound/upstream-webhook.ts';
 import { receivedMediaRoutes } from './messages/received-media/received-media.ts';
 import { makeUploadSlots } from './messages/uploads/upload-slots.ts';
@@ -104,12 +96,13 @@ export function buildApp(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance
   const app = openServer({ ...deps, metrics }, tls);
   const { isDraining = () => false, now = Date.now } = deps;
   noticeUntrustedProxy(app, metrics, now);
+  const lookup = { database: lookupDatabase };
   const readiness = createReadiness({
-    checks: { database: () => query(lookupDatabase, 'select 1'), schema: () => checkSchema(lookupDatabase) },
+    checks: { database: () => requireUp(['database'], lookup), schema: () => requireUp(['schema'], lookup) },
     // Without it media waits; taking the ingress out of service would not help.
     optionalChecks: {
-      objectStore: () => checkObjectStore(probeStore),
-      clock: () => checkClock(lookupDatabase),
+      objectStore: () => requireUp(['objectStore'], { objectStore: probeStore }),
+      clock: () => requireUp(['clock'], lookup),
       ...(workerHealth !== undefined && { temporal: () => checkTemporal(workerHealth) }),
     },
     isDraining,

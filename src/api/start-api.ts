@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
+import { warnOfClock } from '../ops/health/clock-warning.ts';
 import { reportUnreadableSecrets } from '../ops/secrets/secret-keys.ts';
 import { type Config, configWarnings } from '../platform/config/config.ts';
 import { redactedSettings } from '../platform/config/read-settings.ts';
@@ -16,7 +17,6 @@ import { type DatabasePool, openDatabase } from '../platform/postgres/database.t
 import { warnWhenNotDurable } from '../platform/postgres/server-checks.ts';
 import { type ApiMetrics, makeApiMetrics } from './api-metrics.ts';
 import { type ApiDependencies, buildApp } from './app.ts';
-import { warnOfClock } from './health/health-routes.ts';
 import { rehearseIngress } from './inbound/rehearsal.ts';
 import { INGRESS_TIMEOUTS } from './inbound/upstream-webhook.ts';
 import { announceSetUp } from './portal/users/set-up-page.ts';
@@ -104,7 +104,7 @@ async function warnAtStart(
     announceSetUp(config, portalDatabase, logger),
     reportUnreadableSecrets({ database: portalDatabase, secretBox }, logger),
     warnWhenNotDurable(database, logger),
-    warnOfClock(database, logger),
+    warnOfClock(database, logger).catch(() => undefined),
   ]);
 }
 

@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { PROCESS_LIMITS } from '../ops/health/limits.ts';
+import { healthOf, QUESTIONS } from '../ops/health/questions.ts';
 import type { Logger } from '../platform/logger.ts';
 import { type Loop, type LoopStatus, startLoop } from '../platform/loop.ts';
 import { type LoopName, loopFacts } from '../platform/loops.ts';
@@ -11,7 +12,6 @@ import {
 } from '../platform/metrics/metrics-server.ts';
 import type { DatabaseListener } from '../platform/postgres/connection.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { checkSchema, SchemaBehindError } from '../platform/postgres/schema-state.ts';
 import { isMissing, type TemporalUpkeep } from '../platform/temporal/worker-connection.ts';
 import type { TemporalWorkers } from './temporal-workers.ts';
 
@@ -50,50 +50,33 @@ export function judgeHealth(parts: WorkerParts): WorkerHealth {
   });
   const stuck = lateMs.filter(([, ms]) => ms > 0);
   const deaf = isAway ? [] : [...parts.deafMs].filter(([, ms]) => ms > PROCESS_LIMITS.unpolledMs);
-  const isDeaf = listenerDownMs > PROCESS_LIMITS.listenerDownMs;
-  const checks = {
-    loops: said(stuck.length > 0),
-    listener: said(isDeaf),
-    schema: said(hasSchema === false),
-    temporal: said(isAway),
-    pollers: said(deaf.length > 0),
+  const found = {
+    temporal: when(isAway, temporalWarning(hasStarted, temporalAwayMs)),
+    loops: stuck.map(([name]) => `the loop ${name} has not finished a turn for too long`),
+    listener: when(
+      listenerDownMs > PROCESS_LIMITS.listenerDownMs,
+      `no connection to PostgreSQL has listened for ${seconds(listenerDownMs)}: polls find what is new, later`,
+    ),
+    schema: when(
+      hasSchema === false,
+      'the schema of the database is not that of this version: run "heliograph-server migrate"',
+    ),
+    pollers: deaf.map(([queue, ms]) => `nothing has polled the task queue ${queue} for ${seconds(ms)}`),
   };
-  const { temporal: _, ...own } = checks;
-  const isUnavailable = Object.values(own).includes('failed');
-  const warnings = [
-    ...(isAway ? [temporalWarning(hasStarted, temporalAwayMs)] : []),
-    ...stuck.map(([name]) => `the loop ${name} has not finished a turn for too long`),
-    ...(isDeaf
-      ? [
-          `no connection to PostgreSQL has listened for ${seconds(listenerDownMs)}: polls find what is new, later`,
-        ]
-      : []),
-    ...(hasSchema === false
-      ? ['the schema of the database is not that of this version: run "heliograph-server migrate"']
-      : []),
-    ...deaf.map(([queue, ms]) => `nothing has polled the task queue ${queue} for ${seconds(ms)}`),
-  ];
+  const { temporal: _, ...own } = found;
+  const isUnavailable = Object.values(own).flat().length > 0;
+  const running = isUnavailable ? 'unavailable' : isAway ? 'degraded' : 'ready';
+  const said = Object.entries(found).map(([name, warnings]) => [name, warnings.length > 0 ? 'failed' : 'ok']);
   return {
-    status: statusOf({ isStopping, hasStarted, isUnavailable, isAway }),
-    checks,
-    warnings,
-    needsRestart:
-      hasStarted &&
-      (stuck.some(([, ms]) => ms > PROCESS_LIMITS.restartMs) ||
-        deaf.some(([, ms]) => ms > PROCESS_LIMITS.restartMs)),
+    status: isStopping ? 'stopping' : hasStarted ? running : 'starting',
+    checks: Object.fromEntries(said),
+    warnings: Object.values(found).flat(),
+    needsRestart: hasStarted && [...stuck, ...deaf].some(([, ms]) => ms > PROCESS_LIMITS.restartMs),
   };
 }
 
-function statusOf(facts: {
-  isStopping: boolean;
-  hasStarted: boolean;
-  isUnavailable: boolean;
-  isAway: boolean;
-}): WorkerHealth['status'] {
-  if (facts.isStopping) return 'stopping';
-  if (!facts.hasStarted) return 'starting';
-  if (facts.isUnavailable) return 'unavailable';
-  return facts.isAway ? 'degraded' : 'ready';
+function when(isWrong: boolean, warning: string): string[] {
+  return isWrong ? [warning] : [];
 }
 
 /** The rule of Prometheus and the documents say the same. */
@@ -107,10 +90,6 @@ function temporalWarning(hasStarted: boolean, awayMs: number): string {
 
 function seconds(ms: number): string {
   return `${Math.round(ms / 1_000)} s`;
-}
-
-function said(isBad: boolean): 'ok' | 'failed' {
-  return isBad ? 'failed' : 'ok';
 }
 
 const ASK_TEMPORAL_WITHIN_MS = 5_000;
@@ -186,15 +165,7 @@ function watchTemporal(
 }
 
 function lookAtSchema(database: Database): () => Promise<boolean | null> {
-  const read = async () => {
-    try {
-      await checkSchema(database);
-      return true;
-    } catch (error) {
-      if (error instanceof SchemaBehindError) return false;
-      throw error;
-    }
-  };
+  const read = async () => healthOf('schema', await QUESTIONS.schema.ask({ database })) === 'up';
   return makeFiguresCache({ read, now: () => performance.now(), waitMs: SCHEMA_WITHIN_MS });
 }
 

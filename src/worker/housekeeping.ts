@@ -1,6 +1,7 @@
 import { dropWaiting, listGoneEndpoints } from '../engine/queue/remove.ts';
 import { ingestHistory } from '../ingest/fields/history.ts';
 import { type HousekeepingStep, retentionSteps } from '../ops/erasures/retention/retention.ts';
+import { warnOfClock } from '../ops/health/clock-warning.ts';
 import { redactAuditOfAll } from '../platform/audit/audit.ts';
 import { auditAnchor } from '../platform/audit/audit-chain.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -8,7 +9,6 @@ import { type Loop, startLoop } from '../platform/loop.ts';
 import { LOOPS } from '../platform/loops.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { ensurePartitions } from '../platform/postgres/partitions.ts';
-import { MOST_CLOCK_SKEW_MS, readClockSkewMs } from '../platform/postgres/server-checks.ts';
 import {
   finishHousekeepingStep,
   releaseHousekeepingStep,
@@ -79,13 +79,6 @@ export async function runStep(
   const isDone = failure === null && !timeOut.aborted;
   await finishHousekeepingStep(database, name, { error, nextMs: isDone ? everyMs : AGAIN_MS });
   return true;
-}
-
-/** Says so when this process and the database do not agree on the time: days of events come from one, leases from the other. */
-async function warnOfClock(database: Database, logger: Logger): Promise<void> {
-  const skewMs = await readClockSkewMs(database);
-  if (Math.abs(skewMs) <= MOST_CLOCK_SKEW_MS) return;
-  logger.warn({ databaseAheadMs: skewMs }, 'the clocks of this process and of the database differ: set them');
 }
 
 type HousekeepingTools = Parameters<typeof retentionSteps>[0];

@@ -31,11 +31,6 @@ export const checkOwnWaba = restOperation({
   run: async (call) => {
     const { wabaId } = call;
     const found = await checkWaba(call, wabaId);
-    const checks = Object.entries(found).map(([id, { todo, ...finding }]) => ({
-      id,
-      ...finding,
-      ...(finding.status !== 'up' && todo !== undefined && { todo }),
-    }));
-    return { wabaId, checks };
+    return { wabaId, checks: Object.entries(found).map(([id, finding]) => ({ id, ...finding })) };
   },
 });

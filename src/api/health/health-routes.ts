@@ -1,10 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import type { Logger } from 'pino';
-import type { ObjectStore } from '../../platform/object-store/object-store.ts';
-import { ObjectMissing } from '../../platform/object-store/store-errors.ts';
-import type { Database } from '../../platform/postgres/database.ts';
-import { MOST_CLOCK_SKEW_MS, readClockSkewMs } from '../../platform/postgres/server-checks.ts';
 
 type Checks = Readonly<Record<string, () => Promise<unknown>>>;
 
@@ -64,30 +59,6 @@ async function resultOf(check: () => Promise<unknown>, timeoutMs: number): Promi
   return await Promise.race([done, sleep(timeoutMs, 'failed' as const, { ref: false })]);
 }
 
-/** Rejects when the clocks of this process and of the database differ by more than a minute. */
-export async function checkClock(database: Database): Promise<void> {
-  const skewMs = await readClockSkewMs(database);
-  if (Math.abs(skewMs) > MOST_CLOCK_SKEW_MS) throw new ClockSkew(skewMs);
-}
-
-/** Says at the start when they do. Nothing is refused: whose clock is wrong cannot be seen from here. */
-export async function warnOfClock(database: Database, logger: Logger): Promise<void> {
-  try {
-    await checkClock(database);
-  } catch (error) {
-    if (error instanceof ClockSkew) logger.warn(error.message);
-  }
-}
-
-class ClockSkew extends Error {
-  constructor(skewMs: number) {
-    const seconds = Math.round(Math.abs(skewMs) / 1_000);
-    super(
-      `the database's clock is ${seconds} s ${skewMs > 0 ? 'ahead of' : 'behind'} this process's: set them`,
-    );
-  }
-}
-
 /** Of a worker's health, what an API beside it shows. */
 export type WorkerSaid = { checks: { temporal: 'ok' | 'failed' } };
 
@@ -95,18 +66,6 @@ export type WorkerSaid = { checks: { temporal: 'ok' | 'failed' } };
 export async function checkTemporal(workerHealth: () => Promise<WorkerSaid | null>): Promise<void> {
   const said = await workerHealth();
   if (said?.checks.temporal !== 'ok') throw new Error('Temporal is away');
-}
-
-const PROBE_KEY = 'readiness-probe';
-
-/** Resolves when the object store is up and its bucket exists; the probed object never does. */
-export async function checkObjectStore(objectStore: ObjectStore): Promise<void> {
-  await objectStore.ensureBucket();
-  try {
-    await objectStore.stat(PROBE_KEY);
-  } catch (error) {
-    if (!(error instanceof ObjectMissing)) throw error;
-  }
 }
 
 /** GET /healthz: the process is up. GET /readyz: what it needs is up too; 503 otherwise, and while stopping. */

@@ -1,16 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { checkObjectStore } from '../health/health-routes.ts';
+import { requireUp } from '../../ops/health/questions.ts';
 import type { PortalContext } from './portal-app.ts';
 
 type Asked = Pick<PortalContext, 'config' | 'probeStore' | 'temporal'>;
 
 export const ANSWER_WITHIN_MS = 2_000;
-
-/** Rejects while Temporal does not respond, or lacks the namespace. The time to load its client, once, does not count. */
-export async function askTemporal({ config, temporal }: Asked, withinMs: number): Promise<void> {
-  const { namespace } = config.temporal;
-  await temporal.use(withinMs, (client) => client.workflowService.describeNamespace({ namespace }));
-}
 
 /** False also where nothing came within `withinMs`. */
 export async function responds(ask: () => Promise<unknown>, withinMs: number): Promise<boolean> {
@@ -36,11 +30,11 @@ export function makeAwaySentence(context: Asked & Pick<PortalContext, 'now'>): (
 
 async function awaySentence(context: Asked): Promise<string | null> {
   const [hasTemporal, hasStore] = await Promise.all([
-    askTemporal(context, ANSWER_WITHIN_MS).then(
+    requireUp(['temporal'], context).then(
       () => true,
       () => false,
     ),
-    responds(() => checkObjectStore(context.probeStore), ANSWER_WITHIN_MS),
+    responds(() => requireUp(['objectStore'], { objectStore: context.probeStore }), ANSWER_WITHIN_MS),
   ]);
   if (hasTemporal && hasStore) return null;
   if (hasTemporal)

@@ -1,31 +1,21 @@
 import { type LowWater, makeLowWater } from '../../platform/low-water.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query, queryValue } from '../../platform/postgres/sql.ts';
-import type { RecentAttempts } from '../../platform/postgres/worker-processes.ts';
 import type { EndpointMode } from '../endpoint/endpoint-settings.ts';
 import { ACTIVE, LAST_POSITION } from '../queue/claim.ts';
 
 /** Counting stops here, so that a million waiting deliveries cost no more than this many. */
 const MAX_COUNTED_OVERALL = 20_000;
 
-export type Backlog = {
+export type Pending = {
   /** By state of the queue; together at most MAX_COUNTED_OVERALL. */
   states: Record<string, number>;
   count: number;
   more: boolean;
-  oldestAt: Date | null;
 };
 
 /** How much is not delivered yet, over all tenants. */
-export async function readBacklog(database: Database): Promise<Backlog> {
-  const [counted, oldestAt] = await Promise.all([
-    countPending(database),
-    oldestPendingAt(database, floorOf(database)),
-  ]);
-  return { ...counted, oldestAt };
-}
-
-export async function countPending(database: Database): Promise<Omit<Backlog, 'oldestAt'>> {
+export async function countPending(database: Database): Promise<Pending> {
   const rows = await query<{ state: string; n: number }>(
     database,
     `select state, count(*)::integer as n from (select state from delivery_queue limit ${MAX_COUNTED_OVERALL + 1}) as q
@@ -133,6 +123,8 @@ export type TroubledEndpoint = {
   modeReason: string | null;
   modeChangedAt: Date | null;
   failingSince: Date | null;
+  /** Of all of them: how many fail, also probed and disabled ones, and how many are paused. */
+  counted: { failing: number; paused: number };
 };
 
 /**
@@ -143,30 +135,17 @@ export async function listTroubledEndpoints(database: Database, limit: number): 
   return await query<TroubledEndpoint>(
     database,
     `select e.id, e.waba_id as "wabaId", t.business_name as "businessName", e.url, e.description, e.mode, e.mode_reason as "modeReason",
-            e.mode_changed_at as "modeChangedAt", e.failing_since as "failingSince"
+            e.mode_changed_at as "modeChangedAt", e.failing_since as "failingSince",
+            json_build_object('failing', count(*) filter (where e.mode <> 'paused') over (),
+                              'paused', count(*) filter (where e.mode = 'paused') over ()) as counted
        from webhook_endpoints e
        join wabas w on w.waba_id = e.waba_id
        join tenants t on t.id = w.tenant_id
-      where ${IN_TROUBLE}
+      where e.mode <> 'open' or e.failing_since is not null
       order by case e.mode when 'paused' then 2 when 'disabled' then 1 else 0 end,
                coalesce(e.failing_since, e.mode_changed_at) desc, e.id limit :limit`,
     { limit },
   );
-}
-
-const IN_TROUBLE = "(e.mode <> 'open' or e.failing_since is not null)";
-
-/** How many endpoints of all tenants fail (also probed and disabled ones), and how many are paused. */
-export async function countTroubledEndpoints(
-  database: Database,
-): Promise<{ failing: number; paused: number }> {
-  const [row] = await query<{ failing: number; paused: number }>(
-    database,
-    `select count(*) filter (where e.mode <> 'paused')::integer as failing,
-            count(*) filter (where e.mode = 'paused')::integer as paused
-       from webhook_endpoints e where ${IN_TROUBLE}`,
-  );
-  return row ?? { failing: 0, paused: 0 };
 }
 
 /** So many deliveries of an endpoint are looked at for its last error: of what waits, the first in turn have failed first. */
@@ -193,18 +172,6 @@ export async function readLastErrors(
   );
   return new Map(
     rows.map(({ id, error, statusCode }) => [id, error ?? `the endpoint returned ${statusCode}`]),
-  );
-}
-
-export type SeenWorker = RecentAttempts & { id: string; seenAt: Date };
-
-/** The worker processes of the last hour, the latest heard first. */
-export async function listSeenWorkers(database: Database): Promise<SeenWorker[]> {
-  return await query<SeenWorker>(
-    database,
-    `select id, seen_at as "seenAt", recent_attempts::float8 as attempts, recent_with_run::float8 as "withRun"
-       from worker_processes
-      where seen_at > now() - interval '1 hour' order by seen_at desc limit 50`,
   );
 }
 

@@ -179,6 +179,11 @@ export async function listUnfollowedWabas(database: Database, limit: number): Pr
   );
 }
 
+export async function countWabasWithProblem(database: Database): Promise<number> {
+  const text = 'select count(*)::integer from wabas where removed_at is null and numbers_problem is not null';
+  return (await queryValue<number>(database, text)) ?? 0;
+}
+
 export async function readNumberLookup(
   database: Database,
   wabaId: string,

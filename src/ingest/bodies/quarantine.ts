@@ -164,14 +164,14 @@ const COUNT_LIMIT = 100_000;
  * How many bodies wait, were quarantined, or failed; counting stops at 100,001 of each. Each condition is that of an
  * index: most bodies are done.
  */
-export async function countInbox(
+export async function countInbox<State extends 'new' | 'quarantined' | 'failed'>(
   database: Database,
-  states: readonly ('new' | 'quarantined' | 'failed')[] = ['new', 'quarantined', 'failed'],
-): Promise<Record<string, number>> {
+  states: readonly State[],
+): Promise<Record<State, number>> {
   const counted = states.map(
     (state) => `select '${state}' as state, count(*)
        from (select 1 from inbox where state = '${state}' limit ${COUNT_LIMIT + 1}) as counted`,
   );
   const rows = await query<{ state: string; count: string }>(database, counted.join(' union all '));
-  return Object.fromEntries(rows.map((row) => [row.state, Number(row.count)]));
+  return Object.fromEntries(rows.map((row) => [row.state, Number(row.count)])) as Record<State, number>;
 }

@@ -1,5 +1,5 @@
 import { DESTINATION_SET } from '../../platform/audit/audit.ts';
-import { QUESTIONS } from '../health/limits.ts';
+import { ALL, type QuestionId } from '../health/questions.ts';
 import type { NoticeKind, NoticeState } from './alert-envelope.ts';
 
 export const ALERT_KINDS = [
@@ -26,11 +26,13 @@ export const ALERT_KINDS = [
   'key_request_pending',
 ] as const;
 
+const minutesOf = (id: QuestionId) => (ALL[id].limit?.down ?? 0) / 60;
+
 /** An alert opens when the oldest has waited for longer. */
 export const LATE_MINUTES = {
   endpoint: 15,
-  deliveries: QUESTIONS.dueSeconds.down / 60,
-  intake: QUESTIONS.intakeSeconds.down / 60,
+  deliveries: minutesOf('oldestDue'),
+  intake: minutesOf('oldestBody'),
 };
 
 export type AlertKind = (typeof ALERT_KINDS)[number];

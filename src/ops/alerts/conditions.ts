@@ -1,25 +1,21 @@
-import { listLateEndpoints, oldestDueAt } from '../../engine/deliveries/backlog.ts';
+import { listLateEndpoints } from '../../engine/deliveries/backlog.ts';
 import { listUrlsSetByKeys } from '../../engine/endpoint/store.ts';
 import { listRefusedTokens } from '../../features/accounts/access-tokens.ts';
 import { listUpstreamProblems, type ProblemKind } from '../../features/accounts/upstream-problems.ts';
 import { listExpiringCertificates } from '../../features/endpoints/endpoint-certificate.ts';
 import { listEndpointTroubles, listFinalFailures } from '../../features/endpoints/endpoint-troubles.ts';
-import { listExpiringKeys } from '../../features/keys/api-key-store.ts';
 import { waitingKeyRequests } from '../../features/keys/key-requests.ts';
 import { listFailedMails } from '../../features/mail/mails.ts';
 import { numbersWithMessages } from '../../features/messages/messages.ts';
-import {
-  countInbox,
-  listUnclaimed,
-  listUnreadable,
-  oldestWaitingBodyAt,
-} from '../../ingest/bodies/quarantine.ts';
+import { listUnclaimed, listUnreadable } from '../../ingest/bodies/quarantine.ts';
 import { DESTINATION_SET, type LatestChange, listLatestChanges } from '../../platform/audit/audit.ts';
 import { shownUrl } from '../../platform/http/outbound-url.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { queryColumn } from '../../platform/postgres/sql.ts';
-import { listHousekeepingSteps, listProxyFaults } from '../../platform/postgres/worker-processes.ts';
-import { healthOf } from '../health/limits.ts';
+import { MOST_LISTED as MOST } from '../health/database-questions.ts';
+import { ageSeconds } from '../health/findings.ts';
+import { EXPIRES_SOON_DAYS } from '../health/limits.ts';
+import { healthOf, QUESTIONS } from '../health/questions.ts';
 import { type AlertKind, KINDS, LATE_MINUTES } from './alert-kinds.ts';
 import { listOperationsUrlsSetByKeys } from './operations-url.ts';
 import { ACTIVITY_STEP, hourOf, listSilentWabas } from './silence.ts';
@@ -37,12 +33,7 @@ export type Condition = {
   latestAt: Date | null;
 };
 
-/** Of more than so many of a kind, the first are reported. */
-const MOST = 5_000;
-
-const KEY_DAYS = 14;
 const KEY_URL_DAYS = 7;
-const MINUTE_MS = 60_000;
 
 /** A condition without its kind; `latestAt` left out: it lasts. */
 type Found = Omit<Condition, 'kind' | 'latestAt'> & { latestAt?: Date };
@@ -73,19 +64,21 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
     }));
   },
   api_key_expiring: async (database, now) =>
-    (await listExpiringKeys(database, KEY_DAYS, MOST)).map(({ id, name, lastFour, expiresAt, ...owner }) => ({
+    (await QUESTIONS.expiringKeys.ask({ database })).map(({ id, name, lastFour, expiresAt, ...owner }) => ({
       ...owner,
       subject: id,
       reason: `API key "${name}" (…${lastFour}) ${expiresAt <= now ? 'expired' : 'expires'} on ${minuteText(expiresAt)} UTC.`,
       details: { apiKeyId: id, name, expiresAt: expiresAt.toISOString() },
     })),
   client_certificate_expiring: async (database, now) =>
-    (await listExpiringCertificates(database, KEY_DAYS, MOST)).map(({ id, expiresAt, ...owner }) => ({
-      ...owner,
-      subject: id,
-      reason: `The client certificate of endpoint ${id} ${expiresAt <= now ? 'expired' : 'expires'} on ${minuteText(expiresAt)} UTC.`,
-      details: { endpointId: id, expiresAt: expiresAt.toISOString() },
-    })),
+    (await listExpiringCertificates(database, EXPIRES_SOON_DAYS, MOST)).map(
+      ({ id, expiresAt, ...owner }) => ({
+        ...owner,
+        subject: id,
+        reason: `The client certificate of endpoint ${id} ${expiresAt <= now ? 'expired' : 'expires'} on ${minuteText(expiresAt)} UTC.`,
+        details: { endpointId: id, expiresAt: expiresAt.toISOString() },
+      }),
+    ),
   url_set_by_key: urlsSetByKeys,
   access_token_refused: async (database) =>
     (await listRefusedTokens(database, MOST)).map(({ since, problem, ...owner }) => ({
@@ -116,28 +109,26 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
       reason: `${counted(count, 'report', 'reports')} since yesterday about WABA ${wabaId}, which no tenant has.`,
       details: { count },
     })),
-  intake_backlog: async (database, now) =>
-    await whenBehind(database, await oldestWaitingBodyAt(database), now, {
+  intake_backlog: (database) =>
+    whenBehind(database, 'oldestBody', {
       kind: 'intake_backlog',
-      minutes: LATE_MINUTES.intake,
       reason: `Bodies of the upstream platform have waited for intake for more than ${LATE_MINUTES.intake} minutes.`,
     }),
   intake_failed: async (database) => {
-    const { failed = 0 } = await countInbox(database, ['failed']);
-    if (healthOf('failedBodies', failed) === 'up') return [];
+    const inbox = await QUESTIONS.inbox.ask({ database });
+    const { failed } = inbox;
     const reason = `${counted(failed, 'body', 'bodies')} of the upstream platform could not be ingested.`;
-    return [{ ...INSTALLATION, reason, details: { failed } }];
+    return healthOf('inbox', inbox) === 'up' ? [] : [{ ...INSTALLATION, reason, details: { failed } }];
   },
-  delivery_backlog: async (database, now) =>
-    await whenBehind(database, await oldestDueAt(database), now, {
+  delivery_backlog: (database) =>
+    whenBehind(database, 'oldestDue', {
       kind: 'delivery_backlog',
-      minutes: LATE_MINUTES.deliveries,
       reason: `A delivery has been due for more than ${LATE_MINUTES.deliveries} minutes.`,
     }),
   egress_proxy_down: async (database) => {
-    const faults = await listProxyFaults(database);
-    if (faults.length === 0) return [];
-    return [{ ...INSTALLATION, reason: faults.join(' '), details: {} }];
+    const faults = await QUESTIONS.workerProxy.ask({ database });
+    const reason = faults.join(' ');
+    return healthOf('workerProxy', faults) === 'up' ? [] : [{ ...INSTALLATION, reason, details: {} }];
   },
   mail_failed: async (database) =>
     (await listFailedMails(database, MOST)).map(({ recipient, error, failedAt }) => ({
@@ -286,10 +277,9 @@ async function sharedNumbers(database: Database): Promise<Found[]> {
 }
 
 /** While bodies wait for intake, nothing can be said of what has come. */
-async function silentWabas(database: Database, now: Date): Promise<Found[] | null> {
-  const waiting = await oldestWaitingBodyAt(database);
-  if (isOlder(waiting, now, LATE_MINUTES.intake)) return null;
-  const noted = (await listHousekeepingSteps(database)).find(
+async function silentWabas(database: Database): Promise<Found[] | null> {
+  if (healthOf('oldestBody', await QUESTIONS.oldestBody.ask({ database })) === 'down') return null;
+  const noted = (await QUESTIONS.housekeeping.ask({ database })).find(
     ({ step }) => step === ACTIVITY_STEP,
   )?.succeededAt;
   if (!noted) return null;
@@ -309,23 +299,19 @@ function minuteText(at: Date): string {
 /** It ends below half of what it begins with: what swings about the limit is reported once. */
 async function whenBehind(
   database: Database,
-  at: Date | null,
-  now: Date,
-  { kind, minutes, reason }: Pick<Condition, 'kind' | 'reason'> & { minutes: number },
+  id: 'oldestBody' | 'oldestDue',
+  { kind, reason }: Pick<Condition, 'kind' | 'reason'>,
 ): Promise<Found[]> {
-  if (!isOlder(at, now, minutes / 2)) return [];
-  if (!isOlder(at, now, minutes) && (await lastingSubjects(database, kind)).length === 0) return [];
-  return [{ ...INSTALLATION, reason, details: {} }];
+  const seconds = ageSeconds(await QUESTIONS[id].ask({ database }));
+  const down = QUESTIONS[id].limit?.down ?? 0;
+  const lasts = seconds > down / 2 && (await lastingSubjects(database, kind)).length > 0;
+  return seconds > down || lasts ? [{ ...INSTALLATION, reason, details: {} }] : [];
 }
 
 /** The subjects of alerts of a kind whose condition was not over at the last look. */
 async function lastingSubjects(database: Database, kind: AlertKind): Promise<string[]> {
   const text = 'select subject from alerts where kind = :kind and over_at is null';
   return await queryColumn<string>(database, text, { kind });
-}
-
-function isOlder(at: Date | null, now: Date, minutes: number): boolean {
-  return at !== null && now.getTime() - at.getTime() > minutes * MINUTE_MS;
 }
 
 function counted(count: number, one: string, several: string): string {

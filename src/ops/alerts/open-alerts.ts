@@ -1,5 +1,5 @@
 import type { Database } from '../../platform/postgres/database.ts';
-import { durationOf, type Finding, ok, warn } from '../health/checks.ts';
+import { ageText, type Finding, ok, warn } from '../health/findings.ts';
 import { anchorOf, KINDS } from './alert-kinds.ts';
 import { allAlerts } from './alerts.ts';
 
@@ -14,7 +14,7 @@ export async function findOpenAlerts(database: Database): Promise<Finding[]> {
   return alerts.map(({ kind, businessName, wabaId, reason, openedAt }) => {
     const whose = [businessName, wabaId].filter((one) => one !== null).join(', ') || 'installation';
     return warn(
-      `${KINDS[kind].title} (${whose}) for ${durationOf(Date.now() - openedAt.getTime())}: ${reason}`,
+      `${KINDS[kind].title} (${whose}) for ${ageText(openedAt)}: ${reason}`,
       `see docs/operators/runbooks.md#${anchorOf(kind)}: ${KINDS[kind].steps[0]}`,
     );
   });

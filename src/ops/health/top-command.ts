@@ -1,14 +1,12 @@
 import { Command } from 'commander';
-import { oldestDueAt, readBacklog } from '../../engine/deliveries/backlog.ts';
-import { countInbox, oldestWaitingBodyAt } from '../../ingest/bodies/quarantine.ts';
 import { adminAction, adminFailure, alignedFields, alignedTable } from '../../platform/cli/admin-action.ts';
 import { type ScreenLine, showLive } from '../../platform/cli/live-screen.ts';
 import { shownUrl } from '../../platform/http/outbound-url.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
-import { listLiveWorkers } from '../../platform/postgres/worker-processes.ts';
-import { durationOf } from './checks.ts';
-import { LATELY, readTraffic } from './database-checks.ts';
+import { LATELY } from './database-questions.ts';
+import { ageText } from './findings.ts';
+import { type AnswerTo, askAll, healthOf, liveWorkers } from './questions.ts';
 
 type BusyEndpoint = {
   id: string;
@@ -24,6 +22,8 @@ type BusyEndpoint = {
 const ENDPOINTS = 12;
 
 const REFRESH_MS = 2_000;
+
+const ASKED = ['pending', 'oldestPending', 'oldestDue', 'inbox', 'oldestBody', 'workers', 'traffic'] as const;
 
 type Sight = { json: object; lines: ScreenLine[] };
 
@@ -62,55 +62,43 @@ async function watch(database: Database): Promise<Sight> {
 }
 
 async function look(database: Database): Promise<Sight> {
-  const [backlog, dueAt, inbox, bodyAt, workers, traffic, endpoints] = await Promise.all([
-    readBacklog(database),
-    oldestDueAt(database),
-    countInbox(database),
-    oldestWaitingBodyAt(database),
-    listLiveWorkers(database),
-    readTraffic(database),
-    listBusyEndpoints(database),
-  ]);
-  const { count, more, states, oldestAt } = backlog;
-  const { new: waiting = 0, failed = 0 } = inbox;
+  const [found, endpoints] = await Promise.all([askAll(ASKED, { database }), listBusyEndpoints(database)]);
+  const { pending, oldestPending, oldestDue, inbox, oldestBody, workers, traffic } = found;
+  const { count, more, states } = pending;
   const json = {
     at: new Date().toISOString(),
     attemptsPerSecond: traffic,
-    pending: { count, more, states, oldestAt, dueAt },
-    inbox: { waiting, oldestAt: bodyAt, failed },
+    pending: { count, more, states, oldestAt: oldestPending, dueAt: oldestDue },
+    inbox: { waiting: inbox.new, oldestAt: oldestBody, failed: inbox.failed },
     endpoints,
-    workers,
+    workers: liveWorkers(workers),
   };
   return { json, lines: [...summary(json), { text: '' }, ...table(endpoints)] };
 }
 
 type Summary = {
   at: string;
-  attemptsPerSecond: { delivered: number; failed: number };
-  pending: Awaited<ReturnType<typeof readBacklog>> & { dueAt: Date | null };
+  attemptsPerSecond: AnswerTo<'traffic'>;
+  pending: AnswerTo<'pending'> & { oldestAt: Date | null; dueAt: Date | null };
   inbox: { waiting: number; oldestAt: Date | null; failed: number };
   workers: string[];
 };
 
-/** What has been due or waiting for longer stands out. */
-const LONG_MS = 60_000;
-
 function summary({ at, attemptsPerSecond, pending, inbox, workers }: Summary): ScreenLine[] {
   const { delivered, failed } = attemptsPerSecond;
-  const isLong = (since: Date | null) => since !== null && Date.now() - since.getTime() > LONG_MS;
   const fields: [name: string, value: unknown, isAlarming: boolean][] = [
     ['time', at, false],
     ['attempts', `${delivered.toFixed(1)} delivered and ${failed.toFixed(1)} failed per second`, false],
     [
       'pending',
       `${pending.count}${pending.more ? '+' : ''}${since(', the oldest for', pending.oldestAt)}${since('; due for', pending.dueAt)}`,
-      isLong(pending.dueAt),
+      healthOf('oldestDue', pending.dueAt) !== 'up',
     ],
     ['states', Object.entries(pending.states).map(([state, count]) => `${state} ${count}`), false],
     [
       'inbox',
       `${inbox.waiting} bodies wait${since(', the oldest for', inbox.oldestAt)}; ${inbox.failed} failed`,
-      inbox.failed > 0 || isLong(inbox.oldestAt),
+      inbox.failed > 0 || healthOf('oldestBody', inbox.oldestAt) !== 'up',
     ],
     [
       'workers',
@@ -138,7 +126,7 @@ function table(endpoints: readonly BusyEndpoint[]): ScreenLine[] {
 }
 
 function since(words: string, at: Date | null): string {
-  return at === null ? '' : `${words} ${durationOf(Math.max(0, Date.now() - at.getTime()))}`;
+  return at === null ? '' : `${words} ${ageText(at)}`;
 }
 
 /** Those that fail most first, then the busiest; what may be secret in a URL is masked. */

@@ -61,13 +61,17 @@ export async function readSchemaState(database: Database, migrations = MIGRATION
   };
 }
 
-export async function checkSchema(database: Database): Promise<void> {
+export async function missingMigrations(database: Database): Promise<string[]> {
   const applied = await readApplied(database);
-  const missing = Object.keys(MIGRATIONS).filter((name) => !applied.some((done) => done.name === name));
+  return Object.keys(MIGRATIONS).filter((name) => !applied.some((done) => done.name === name));
+}
+
+async function checkSchema(database: Database): Promise<void> {
+  const missing = await missingMigrations(database);
   if (missing.length > 0) throw new SchemaBehindError(missing);
 }
 
-export class SchemaBehindError extends Error {
+class SchemaBehindError extends Error {
   constructor(missing: readonly string[]) {
     super(`the schema of the database lacks ${missing.join(', ')}: run "heliograph-server migrate"`);
     this.name = 'SchemaBehindError';

@@ -3,9 +3,6 @@ import type { Database } from './database.ts';
 import { DatabaseClient } from './primary.ts';
 import { queryColumn, queryValue } from './sql.ts';
 
-/** Ids and days of events come from the process's clock, days of bodies and leases from the database's. */
-export const MOST_CLOCK_SKEW_MS = 60_000;
-
 /** By how many milliseconds the database's clock is ahead of this process's, at the least; negative: behind. */
 export async function readClockSkewMs(database: Database): Promise<number> {
   const startMs = Date.now();

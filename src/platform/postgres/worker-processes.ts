@@ -46,9 +46,16 @@ export async function reportWorker(
   return row ?? { count: 1, rank: 0, isElsewhere: false, isLeader: true };
 }
 
-/** The worker processes that live, by host and process. */
-export async function listLiveWorkers(database: Database): Promise<string[]> {
-  return await queryColumn(database, `select id from worker_processes where ${LIVES} order by id`);
+export type SeenWorker = RecentAttempts & { id: string; seenAt: Date; isUp: boolean };
+
+/** The worker processes of the last hour, the latest heard first. */
+export async function listSeenWorkers(database: Database): Promise<SeenWorker[]> {
+  return await query<SeenWorker>(
+    database,
+    `select id, seen_at as "seenAt", ${LIVES} as "isUp", recent_attempts::float8 as attempts,
+            recent_with_run::float8 as "withRun"
+       from worker_processes where seen_at > now() - interval '1 hour' order by seen_at desc, id`,
+  );
 }
 
 /** What live worker processes find wrong with the egress proxy, each reason once. */

@@ -1,142 +1,17 @@
 import { Gauge, type Registry } from '@prometheus-io/client';
-import {
-  countEndpointModes,
-  countPending,
-  floorOf,
-  oldestDueAt,
-  oldestPendingAt,
-} from '../../engine/deliveries/backlog.ts';
-import { readWaitingBodies } from '../../engine/inbox/waiting-bodies.ts';
+import { countEndpointModes } from '../../engine/deliveries/backlog.ts';
 import type { QueueState } from '../../engine/queue/states.ts';
-import { readQuotaUse } from '../../features/accounts/tenant-usage.ts';
-import { countInbox, oldestWaitingBodyAt } from '../../ingest/bodies/quarantine.ts';
-import { countSealed, type SealedCount } from '../../ops/secrets/secret-keys.ts';
-import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { countWabasWithProblem } from '../../features/accounts/followed-numbers.ts';
+import { ageSeconds } from '../../ops/health/findings.ts';
+import type { OfDatabase } from '../../ops/health/question.ts';
+import { ALL, type AnswerTo, type QuestionId } from '../../ops/health/questions.ts';
+import { countSealed } from '../../ops/secrets/secret-keys.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import { isCanceled, isLockTimeout } from '../../platform/postgres/error-class.ts';
-import { readPartitions } from '../../platform/postgres/partitions.ts';
 import { recentRead } from '../../platform/postgres/recent-read.ts';
-import { query, queryOne } from '../../platform/postgres/sql.ts';
-import { listHousekeepingSteps } from '../../platform/postgres/worker-processes.ts';
+import { query } from '../../platform/postgres/sql.ts';
 
-/** What waits, over all tenants and processes. Ages are 0 where nothing waits. */
-export type SystemFigures = {
-  /** By state of the queue; counting stops at 20,001 in all. */
-  openDeliveries: Readonly<Record<string, number>>;
-  oldestOpenSeconds: number;
-  oldestDueSeconds: number;
-  endpoints: Readonly<Record<string, number>>;
-  inboxBacklog: number;
-  inboxOldestSeconds: number;
-  inboxFailed: number;
-  storedSecrets: Readonly<Record<string, number>>;
-  /** Since when each step of housekeeping has failed, in seconds; 0 when its last turn went well. */
-  housekeepingFailingSeconds: Readonly<Record<string, number>>;
-  inboxAwaitingNumber: number;
-  inboxAwaitingNumberSeconds: number;
-  quotaUsedRatio: number;
-  /** Rows in default partitions; counting stops at 10,001 per table. */
-  defaultPartitionRows: number;
-  partitionDays: number;
-  invalidIndexes: number;
-  /** Keys of tenants that work and end within 14 days. */
-  apiKeysExpiring: number;
-  /** WABAs whose numbers upstream would not list at the last attempt: mostly the access token is at fault. */
-  wabasWithProblem: number;
-};
-
-/** It reads all secrets, and its answer matters when an operator removes a key: once an hour is enough. */
-const recentlySealed = recentRead(3_600_000, countSealed);
-
-type Reader = (trx: Transaction, database: Database) => Promise<Partial<SystemFigures>>;
-
-/** Each is read by itself, so that one that takes too long costs no other. */
-const READERS: Readonly<Record<string, Reader>> = {
-  'pending deliveries': async (trx) => ({ openDeliveries: (await countPending(trx)).states }),
-  'oldest pending delivery': async (trx, database) => ({
-    oldestOpenSeconds: ageSeconds(await oldestPendingAt(trx, floorOf(database))),
-  }),
-  'oldest due delivery': async (trx) => ({ oldestDueSeconds: ageSeconds(await oldestDueAt(trx)) }),
-  endpoints: async (trx) => ({ endpoints: await countEndpointModes(trx) }),
-  inbox: async (trx) => {
-    const counts = await countInbox(trx, ['new', 'failed']);
-    return { inboxBacklog: counts.new ?? 0, inboxFailed: counts.failed ?? 0 };
-  },
-  'oldest body': async (trx) => ({ inboxOldestSeconds: ageSeconds(await oldestWaitingBodyAt(trx)) }),
-  secrets: async (_trx, database) => ({ storedSecrets: sumByKey(await recentlySealed(database)) }),
-  housekeeping: async (trx) => {
-    const steps = await listHousekeepingSteps(trx);
-    return {
-      housekeepingFailingSeconds: Object.fromEntries(
-        steps.map(({ step, failingSince }) => [step, ageSeconds(failingSince)]),
-      ),
-    };
-  },
-  'bodies that wait for a number': async (trx) => {
-    const { count, oldestAt } = await readWaitingBodies(trx);
-    return { inboxAwaitingNumber: count, inboxAwaitingNumberSeconds: ageSeconds(oldestAt) };
-  },
-  upkeep: readUpkeep,
-  quotas: async (trx) => ({ quotaUsedRatio: await readQuotaUse(trx) }),
-};
-
-/** Reads them one by one; `slow` names those that take longer than `statementTimeoutMs`. Rejects on any other error. */
-export async function readSystemFigures(
-  database: Database,
-  statementTimeoutMs: number,
-): Promise<{ figures: Partial<SystemFigures>; slow: string[] }> {
-  const figures: Partial<SystemFigures> = {};
-  const slow: string[] = [];
-  for (const [name, read] of Object.entries(READERS)) {
-    try {
-      const some = await database.transaction(async (trx) => {
-        await query(trx, `select set_config('statement_timeout', :statementTimeoutMs, true)`, {
-          statementTimeoutMs: String(statementTimeoutMs),
-        });
-        return await read(trx, database);
-      });
-      Object.assign(figures, some);
-    } catch (error) {
-      if (!isCanceled(error) && !isLockTimeout(error)) throw error;
-      slow.push(name);
-    }
-  }
-  return { figures, slow };
-}
-
-/** What needs an operator before something breaks. */
-async function readUpkeep(database: Database): Promise<Partial<SystemFigures>> {
-  const { defaultRows, days } = await readPartitions(database);
-  const figures = await queryOne<Partial<SystemFigures>>(
-    database,
-    `select (select count(*)::integer from pg_index where not indisvalid) as "invalidIndexes",
-            (select count(*)::integer from api_keys where revoked_at is null
-                and expires_at between now() and now() + interval '14 days') as "apiKeysExpiring",
-            (select count(*)::integer from wabas
-              where removed_at is null and numbers_problem is not null) as "wabasWithProblem"`,
-  );
-  return { ...figures, defaultPartitionRows: defaultRows, partitionDays: days };
-}
-
-function sumByKey(counts: readonly SealedCount[]): Record<string, number> {
-  const sums: Record<string, number> = {};
-  for (const { keyId, count } of counts) sums[keyId] = (sums[keyId] ?? 0) + count;
-  return sums;
-}
-
-function ageSeconds(at: Date | null): number {
-  return at === null ? 0 : Math.max(0, Date.now() - at.getTime()) / 1_000;
-}
-
-const DELIVERY_STATES: readonly QueueState[] = [
-  'queued',
-  'unreleased',
-  'suspended',
-  'due',
-  'claimed',
-  'retrying',
-];
-const ENDPOINT_MODES = ['open', 'probing', 'paused', 'disabled'];
-
+/** Gauges about all tenants and processes, by the name of their figure; counting of deliveries stops at 20,001. */
 const PLAIN = [
   ['oldestOpenSeconds', 'deliveries_oldest_pending_seconds', 'Age of the oldest pending delivery.'],
   ['oldestDueSeconds', 'deliveries_oldest_due_seconds', 'Age of the oldest delivery that is due.'],
@@ -153,6 +28,120 @@ const PLAIN = [
   ['wabasWithProblem', 'wabas_with_problem', 'WABAs whose phone numbers upstream does not list at present.'],
 ] as const;
 
+const QUEUE_STATES: readonly QueueState[] = [
+  'queued',
+  'unreleased',
+  'suspended',
+  'due',
+  'claimed',
+  'retrying',
+];
+
+/** With a label; those of its values that are named are shown with 0 too. */
+const LABELLED = [
+  [
+    'openDeliveries',
+    'deliveries_pending',
+    'Pending deliveries by state of the queue.',
+    'state',
+    QUEUE_STATES,
+  ],
+  ['endpoints', 'endpoints', 'Webhook endpoints by mode.', 'mode', ['open', 'probing', 'paused', 'disabled']],
+  [
+    'storedSecrets',
+    'stored_secrets',
+    'Stored secrets by the id of the key that encrypted them.',
+    'key_id',
+    [],
+  ],
+  [
+    'housekeepingFailingSeconds',
+    'housekeeping_failing_seconds',
+    'For how long each step of housekeeping has failed; 0: its last turn went well.',
+    'step',
+    [],
+  ],
+] as const;
+
+/** As they are stored, perhaps for a worker of another version. Ages are 0 where nothing waits. */
+export type SystemFigures = Record<(typeof PLAIN)[number][0], number> &
+  Record<(typeof LABELLED)[number][0], Readonly<Record<string, number>>>;
+
+/** It reads all secrets, and its answer matters when an operator removes a key: once an hour is enough. */
+const recentlySealed = recentRead(3_600_000, countSealed);
+
+type Some = Partial<SystemFigures>;
+
+/** What is no question of health. */
+const COUNTED: Readonly<Record<string, (tools: Required<OfDatabase>) => Promise<Some>>> = {
+  endpoints: async ({ database }) => ({ endpoints: await countEndpointModes(database) }),
+  'WABAs with a problem': async ({ database }) => ({
+    wabasWithProblem: await countWabasWithProblem(database),
+  }),
+  secrets: async ({ pool }) => {
+    const storedSecrets: Record<string, number> = {};
+    for (const { keyId, count } of await recentlySealed(pool))
+      storedSecrets[keyId] = (storedSecrets[keyId] ?? 0) + count;
+    return { storedSecrets };
+  },
+};
+
+const ANSWERED: { readonly [Id in QuestionId]?: (answer: AnswerTo<Id>) => Some } = {
+  pending: ({ states }) => ({ openDeliveries: states }),
+  oldestPending: (at) => ({ oldestOpenSeconds: ageSeconds(at) }),
+  oldestDue: (at) => ({ oldestDueSeconds: ageSeconds(at) }),
+  inbox: (counts) => ({ inboxBacklog: counts.new, inboxFailed: counts.failed }),
+  oldestBody: (at) => ({ inboxOldestSeconds: ageSeconds(at) }),
+  housekeeping: (steps) => {
+    const ages = steps.map(({ step, failingSince }) => [step, ageSeconds(failingSince)]);
+    return { housekeepingFailingSeconds: Object.fromEntries(ages) };
+  },
+  awaitingNumber: ({ count, oldestAt }) => ({
+    inboxAwaitingNumber: count,
+    inboxAwaitingNumberSeconds: ageSeconds(oldestAt),
+  }),
+  partitions: ({ days, defaultRows }) => ({ defaultPartitionRows: defaultRows, partitionDays: days }),
+  schemaState: ({ invalidIndexes }) => ({ invalidIndexes: invalidIndexes.length }),
+  expiringKeys: (keys) => ({
+    apiKeysExpiring: keys.filter(({ expiresAt }) => expiresAt.getTime() > Date.now()).length,
+  }),
+  quotas: (share) => ({ quotaUsedRatio: share }),
+};
+
+const READERS: [name: string, read: (tools: Required<OfDatabase>) => Promise<Some>][] = [
+  ...Object.entries(COUNTED),
+  ...(Object.entries(ANSWERED) as [QuestionId, (answer: unknown) => Some][]).map(
+    ([id, figuresOf]): (typeof READERS)[number] => [
+      id,
+      async (tools) => figuresOf(await ALL[id].ask(tools as never)),
+    ],
+  ),
+];
+
+/** Reads them one by one; `slow` names those that take longer than `statementTimeoutMs`. Rejects on any other error. */
+export async function readSystemFigures(
+  pool: Database,
+  statementTimeoutMs: number,
+): Promise<{ figures: Partial<SystemFigures>; slow: string[] }> {
+  const figures: Partial<SystemFigures> = {};
+  const slow: string[] = [];
+  for (const [name, read] of READERS) {
+    try {
+      const some = await pool.transaction(async (database) => {
+        await query(database, `select set_config('statement_timeout', :statementTimeoutMs, true)`, {
+          statementTimeoutMs: String(statementTimeoutMs),
+        });
+        return await read({ database, pool });
+      });
+      Object.assign(figures, some);
+    } catch (error) {
+      if (!isCanceled(error) && !isLockTimeout(error)) throw error;
+      slow.push(name);
+    }
+  }
+  return { figures, slow };
+}
+
 /** What a scrape read: null when PostgreSQL did not answer; no figures when none were stored lately. */
 type ReadFigures = { figures: Partial<SystemFigures> | null };
 
@@ -164,34 +153,27 @@ export function makeSystemGauges(registry: Registry): ShowFigures {
   const gauge = (name: string, help: string, ...labelNames: string[]) =>
     new Gauge({ name: `heliograph_${name}`, help, labelNames, registers: [registry] });
   const up = gauge('database_up', '1 when PostgreSQL answered this scrape, otherwise 0.');
-  const open = gauge('deliveries_pending', 'Pending deliveries by state of the queue.', 'state');
-  const endpoints = gauge('endpoints', 'Webhook endpoints by mode.', 'mode');
-  const secretsHelp = 'Stored secrets by the id of the key that encrypted them.';
-  const secrets = gauge('stored_secrets', secretsHelp, 'key_id');
-  const housekeepingHelp = 'For how long each step of housekeeping has failed; 0: its last turn went well.';
-  const housekeeping = gauge('housekeeping_failing_seconds', housekeepingHelp, 'step');
   const plain = PLAIN.map(([key, name, help]) => ({ key, gauge: gauge(name, help) }));
+  const labelled = LABELLED.map(([key, name, help, label, zeros]) => ({
+    key,
+    zeros,
+    gauge: gauge(name, help, label),
+  }));
   return (read) => {
     up.set(read === null ? 0 : 1);
     const figures = read?.figures ?? {};
-    const { openDeliveries, endpoints: modes } = figures;
-    for (const state of DELIVERY_STATES) show(open, openDeliveries && (openDeliveries[state] ?? 0), state);
-    for (const mode of ENDPOINT_MODES) show(endpoints, modes && (modes[mode] ?? 0), mode);
-    // A key that nothing needs any more must not stay in sight.
-    secrets.reset();
-    for (const [key, count] of Object.entries(figures.storedSecrets ?? {})) show(secrets, count, key);
-    housekeeping.reset();
-    for (const [step, seconds] of Object.entries(figures.housekeepingFailingSeconds ?? {}))
-      housekeeping.labels(step).set(seconds);
     for (const { key, gauge } of plain) {
       const value = figures[key];
       if (value === undefined) gauge.remove();
       else gauge.set(value);
     }
+    for (const { key, zeros, gauge } of labelled) {
+      // A step or a key that nothing needs any more must not stay in sight.
+      gauge.reset();
+      const values = figures[key];
+      if (values === undefined) continue;
+      for (const label of new Set([...zeros, ...Object.keys(values)]))
+        gauge.labels(label).set(values[label] ?? 0);
+    }
   };
-}
-
-function show(gauge: Gauge<string>, value: number | undefined, label: string): void {
-  if (value === undefined) gauge.remove(label);
-  else gauge.labels(label).set(value);
 }

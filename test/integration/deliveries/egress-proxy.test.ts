@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { lookForConditions } from '../../../src/ops/alerts/conditions.ts';
+import { doctorChecks } from '../../../src/ops/health/doctor.ts';
 import { parseEgressProxy } from '../../../src/platform/http/egress-proxy-url.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
@@ -92,14 +93,16 @@ test('a probe that the proxy spoils does not make the next one later', async () 
   await sender.close();
 });
 
-test('operators get an alert while a worker cannot use the proxy', async () => {
+test('operators get an alert while a worker cannot use the proxy, and the doctor fails', async () => {
   const { database, sender } = await oneDelivery();
   const found = async () =>
     (await lookForConditions(database, new Date())).flatMap((looked) =>
       'conditions' in looked ? looked.conditions.filter(({ kind }) => kind === 'egress_proxy_down') : [],
     );
+  const workers = doctorChecks({ database } as never).find(({ name }) => name === 'workers');
   await reportWorker(database, 'host:1', undefined, null);
   expect(await found()).toEqual([]);
+  expect(await workers?.run()).toMatchObject([{ status: 'up', detail: '1: host:1' }]);
   await reportWorker(
     database,
     'host:1',
@@ -108,6 +111,9 @@ test('operators get an alert while a worker cannot use the proxy', async () => {
   );
   expect(await found()).toMatchObject([
     { tenantId: null, reason: expect.stringMatching(/refuses connections/) },
+  ]);
+  expect(await workers?.run()).toMatchObject([
+    { status: 'down', detail: expect.stringMatching(/refuses connections/) },
   ]);
   await reportWorker(database, 'host:1', undefined, null);
   expect(await found()).toEqual([]);

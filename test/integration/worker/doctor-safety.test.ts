@@ -5,7 +5,7 @@ import { createTenant } from '../../../src/features/accounts/accounts.ts';
 import { readTenantPolicy } from '../../../src/features/accounts/tenant-policies.ts';
 import { addEndpoint } from '../../../src/features/endpoints/endpoints.ts';
 import { setOperationsUrl } from '../../../src/ops/alerts/operations-url.ts';
-import { safetyCheck } from '../../../src/ops/health/safety-check.ts';
+import { QUESTIONS } from '../../../src/ops/health/questions.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
@@ -20,9 +20,9 @@ test('the doctor names an installation without second factor, expiry of URLs or 
   const found = async (mode: 'production' | 'development', settings = {}) => {
     const loaded = loadConfig(testSettings(url, settings));
     const config = { ...loaded, mode, webhooks: { ...loaded.webhooks, ports: [443, 8443] } };
-    return [await safetyCheck(config, database).run()]
-      .flat()
-      .map(({ status, detail }) => `${status} ${detail}`);
+    return (await QUESTIONS.safety.ask({ config, database })).map(
+      ({ status, detail }) => `${status} ${detail}`,
+    );
   };
   const { userId } = await createTenant({ database, actor: SYSTEM }, 'New');
   expect(await readTenantPolicy(database, userId)).toMatchObject({
@@ -54,9 +54,10 @@ test('the doctor names the endpoints and operations URLs on ports that new ones 
   const found = async () => {
     const loaded = loadConfig(testSettings(url, SAFE));
     const webhooks = { ...loaded.webhooks, ports: [443, 8443] };
-    return [await safetyCheck({ ...loaded, mode: 'production', webhooks }, database).run()]
-      .flat()
-      .flatMap(({ detail }) => (detail.includes('other ports') ? [detail] : []));
+    const config = { ...loaded, mode: 'production', webhooks } as const;
+    return (await QUESTIONS.safety.ask({ config, database })).flatMap(({ detail }) =>
+      detail.includes('other ports') ? [detail] : [],
+    );
   };
   const add = (given: string) => addEndpoint(tools, '900000000000101', { url: given });
   for (const given of ['https://shop.example/a:1', 'https://shop.example:8443/', 'https://[2606:4700::1]/'])

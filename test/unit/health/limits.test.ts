@@ -1,12 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { healthOf, PROCESS_LIMITS, QUESTIONS, type Question } from '../../../src/ops/health/limits.ts';
+import { PROCESS_LIMITS } from '../../../src/ops/health/limits.ts';
+import { ALL, healthOf } from '../../../src/ops/health/questions.ts';
+import { WABA_QUESTIONS } from '../../../src/ops/health/waba-check.ts';
 import { LOOPS } from '../../../src/platform/loops.ts';
 import { WORKER_LIVES_MS } from '../../../src/platform/postgres/worker-processes.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
-const ASKED: readonly Question[] = Object.values(QUESTIONS);
+const ASKED = Object.values(ALL).flatMap(({ question, limit }) =>
+  limit?.rule === undefined ? [] : [{ question, ...limit, rule: limit.rule }],
+);
 const { groups } = parse(read('charts/heliograph/files/alert-rules.yaml')) as {
   groups: { rules: { alert: string; expr: string }[] }[];
 };
@@ -33,28 +37,27 @@ const byMetric = (a: { metric: string }, b: { metric: string }) => a.metric.loca
 const OF_PROMETHEUS = ['HeliographUpstreamRefused', 'HeliographDeliveriesFailedForGood'];
 
 test('every limit of a rule of Prometheus is that of the list, and every question of the list with a rule has it', () => {
-  const listed = ASKED.flatMap(({ rule, degraded }) =>
-    rule === undefined ? [] : [{ name: rule.name, metric: rule.metric, limit: rule.firesAbove ?? degraded }],
-  );
+  const listed = ASKED.map(({ rule: [name, metric, firesAbove], degraded }) => ({
+    name,
+    metric: `heliograph_${metric}`,
+    limit: firesAbove ?? degraded,
+  }));
   const found = comparisons().filter(({ name }) => !OF_PROMETHEUS.includes(name));
   expect(found.toSorted(byMetric)).toEqual(listed.toSorted(byMetric));
 });
 
-const shown = (limit: number, unit: string) => {
+const shown = (limit: number, metric: string) => {
   if (limit === Number.POSITIVE_INFINITY) return '–';
-  if (unit === 'Seconds' && limit >= 3_600) return `${limit / 3_600} h`;
-  if (unit === 'Seconds') return limit === 0 ? '0' : `${limit / 60} min`;
-  if (unit === 'Share') return `${100 * limit} %`;
-  return String(limit);
+  if (/_ratio$|_attempts_total$/.test(metric)) return `${100 * limit} %`;
+  if (limit === 0 || !metric.endsWith('_seconds')) return String(limit);
+  return limit >= 3_600 ? `${limit / 3_600} h` : `${limit / 60} min`;
 };
 
 test('docs/operators/monitoring.md has the table of limits', () => {
-  const rows = Object.entries(QUESTIONS as Record<string, Question>).map(
-    ([id, { question, degraded, down, rule }]) => {
-      const [unit = ''] = /Seconds$|Share$|$/.exec(id) ?? [];
-      const fires =
-        rule === undefined ? '–' : `\`${rule.name}\`, above ${shown(rule.firesAbove ?? degraded, unit)}`;
-      return `| ${question} | ${shown(degraded, unit)} | ${shown(down, unit)} | ${fires} |`;
+  const rows = ASKED.map(
+    ({ question, degraded, down = Number.POSITIVE_INFINITY, rule: [name, metric, firesAbove] }) => {
+      const fires = `\`${name}\`, above ${shown(firesAbove ?? degraded, metric)}`;
+      return `| ${question} | ${shown(degraded, metric)} | ${shown(down, metric)} | ${fires} |`;
     },
   );
   expect(read('docs/operators/monitoring.md')).toContain(
@@ -77,17 +80,30 @@ test('docs/operators/monitoring.md has the limits of a worker process', () => {
     expect(text).toContain(sentence);
 });
 
+const askedBy = (who: 'anyone' | 'tenant') =>
+  Object.entries(ALL).flatMap(([id, { asker }]) => (asker === who ? [id] : []));
+
+test('anyone may ask only what docs/operators/monitoring.md has for /readyz of an API, a tenant only about its WABA', () => {
+  const [, table = ''] = read('docs/operators/monitoring.md').split('| check | `failed` when |\n|---|---|\n');
+  const rows = [...(table.split('\n\n')[0] ?? '').matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);
+  // A worker in the same process says whether it has reached Temporal.
+  expect([...askedBy('anyone'), 'temporal'].toSorted()).toEqual(rows.toSorted());
+  expect(askedBy('tenant')).toEqual(Object.keys(WABA_QUESTIONS));
+});
+
 describe('an answer', () => {
   test.each([
-    [60, 'up'],
+    [50, 'up'],
     [61, 'degraded'],
-    [300, 'degraded'],
+    [290, 'degraded'],
     [301, 'down'],
   ] as const)('that the oldest body has waited for %i s means %s', (seconds, health) => {
-    expect(healthOf('intakeSeconds', seconds)).toBe(health);
+    const at = new Date(Date.now() - 1_000 * seconds);
+    expect(healthOf('oldestBody', at)).toBe(health);
   });
 
   test('of no traffic at all means up: a share of nothing is no number', () => {
-    expect(healthOf('failedShare', Number.NaN)).toBe('up');
+    expect(healthOf('traffic', { delivered: 0, failed: 0 })).toBe('up');
+    expect(healthOf('traffic', { delivered: 1, failed: 2 })).toBe('degraded');
   });
 });

@@ -176,7 +176,7 @@ function findingTable(findings: readonly WabaFinding[]): Markup {
     findings.map(({ question, status, detail, todo }) => [
       SIGNS[status],
       question,
-      html`${detail}${status !== 'up' && todo !== undefined && html`<br><span class="faint">${todo}</span>`}`,
+      html`${detail}${todo !== undefined && html`<br><span class="faint">${todo}</span>`}`,
     ]),
   );
 }

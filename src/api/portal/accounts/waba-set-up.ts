@@ -1,3 +1,4 @@
+import { healthOf, QUESTIONS } from '../../../ops/health/questions.ts';
 import {
   callbackUrlOf,
   checkWaba,
@@ -138,7 +139,7 @@ function stepCard(step: Step, { number, recheckPath }: { number: number; recheck
   const done = isDone(step);
   const rows = step.findings.map(
     ({ status, question, detail, todo }) =>
-      html`<p>${SIGNS[status]} ${question} <strong>${detail}</strong>${status !== 'up' && todo !== undefined && html`<br><span class="faint">${todo}</span>`}</p>`,
+      html`<p>${SIGNS[status]} ${question} <strong>${detail}</strong>${todo !== undefined && html`<br><span class="faint">${todo}</span>`}</p>`,
   );
   return html`<section class="card" id="${step.id}"><h2><span aria-hidden="true">${done ? '✓' : `${number}.`}</span> ${step.title}${done && html` <span class="unseen">: done</span>`}</h2>
 ${rows}
@@ -146,28 +147,18 @@ ${rows}
 ${!done && html`<div class="buttons"><a class="button" href="${recheckPath}#${step.id}">Check again</a></div>`}</section>`;
 }
 
-const ADDRESS_WITHIN_MS = 3_000;
-
-/** As `heliograph-server doctor` asks; a service that cannot reach itself by its public name may be reached by others. */
+/** A service that cannot reach itself by its public name may be reached by others. */
 async function addressFinding({ publicUrl }: PortalContext): Promise<WabaFinding> {
-  const question = 'Does the service respond at its public address?';
-  const advice =
+  const { question, ask } = QUESTIONS.publicAddress;
+  const todo =
     'Run heliograph-server doctor; correct HELIOGRAPH_PUBLIC_URL, DNS, the certificate or the proxy.';
-  try {
-    const response = await fetch(`${publicUrl}/readyz`, { signal: AbortSignal.timeout(ADDRESS_WITHIN_MS) });
-    if (response.ok) return { question, status: 'up', detail: `${publicUrl} is ready.` };
-    return {
-      question,
-      status: 'down',
-      detail: `${publicUrl}/readyz returns ${response.status}.`,
-      todo: advice,
-    };
-  } catch {
-    return {
-      question,
-      status: 'unknown',
-      detail: `${publicUrl} cannot be reached from here.`,
-      todo: `${advice} In some networks a service cannot reach itself by its public name, though others can.`,
-    };
+  const answer = await ask({ publicUrl }).catch(() => null);
+  if (answer === null) {
+    const others = 'In some networks a service cannot reach itself by its public name, though others can.';
+    const detail = `${publicUrl} cannot be reached from here.`;
+    return { question, status: 'unknown', detail, todo: `${todo} ${others}` };
   }
+  const status = healthOf('publicAddress', answer);
+  if (status === 'up') return { question, status, detail: `${publicUrl} is ready.` };
+  return { question, status, detail: `${publicUrl}/readyz returns ${answer.status}.`, todo };
 }

@@ -1,41 +1,21 @@
 import {
-  type Backlog,
-  countTroubledEndpoints,
-  listSeenWorkers,
   listTroubledEndpoints,
-  readBacklog,
   readLastErrors,
-  type SeenWorker,
   type TroubledEndpoint,
 } from '../../../engine/deliveries/backlog.ts';
 import { LATELY_MINUTES } from '../../../engine/deliveries/loop/run-share.ts';
 import { countWaiting, shownCount, type WaitingDeliveries } from '../../../engine/queue/waiting.ts';
 import { listUnfollowedWabas, type UnfollowedWaba } from '../../../features/accounts/followed-numbers.ts';
-import {
-  countInbox,
-  listQuarantineReasons,
-  oldestWaitingBodyAt,
-  type QuarantineTotal,
-} from '../../../ingest/bodies/quarantine.ts';
-import { healthOf } from '../../../ops/health/limits.ts';
-import type { EgressProxy } from '../../../platform/http/egress-proxy-url.ts';
+import { listQuarantineReasons, type QuarantineTotal } from '../../../ingest/bodies/quarantine.ts';
+import { type Answers, type AnswerTo, askAll, healthOf, requireUp } from '../../../ops/health/questions.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
-import type { Database } from '../../../platform/postgres/database.ts';
-import { query } from '../../../platform/postgres/sql.ts';
-import {
-  type HousekeepingStep,
-  listHousekeepingSteps,
-  listProxyFaults,
-  WORKER_LIVES_MS,
-} from '../../../platform/postgres/worker-processes.ts';
-import { lookAtProxy } from '../../../platform/sender/proxy-tunnel.ts';
-import { checkObjectStore } from '../../health/health-routes.ts';
+import type { HousekeepingStep, SeenWorker } from '../../../platform/postgres/worker-processes.ts';
 import { PAGES } from '../access/page-access.ts';
 import { badge } from '../components/badge.ts';
 import { noticeBox } from '../components/notice.ts';
 import { dataTable, emptyState, type Stat, statRow } from '../components/table.ts';
 import { durationText, timeAgo } from '../components/time.ts';
-import { ANSWER_WITHIN_MS, askTemporal, responds } from '../dependencies.ts';
+import { responds } from '../dependencies.ts';
 import { endpointPath, modeBadge, troubleReason, waitingText } from '../endpoints/endpoint-status.ts';
 import { viewPage } from '../kits/view-page.ts';
 import type { Visit } from '../kits/visit.ts';
@@ -43,35 +23,41 @@ import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 
 const MAX_ENDPOINTS = 100;
+const MAX_WORKERS = 50;
 const MAX_COUNTED_OF_ENDPOINT = 1_000;
 const REASONS_OF_DAYS = 7;
+
+const ASKED = [
+  'pending',
+  'oldestPending',
+  'inbox',
+  'quarantined',
+  'oldestBody',
+  'workers',
+  'housekeeping',
+] as const;
 
 const TONES = { up: false, degraded: 'waiting', down: 'bad' } as const;
 
 export function healthPage(app: PortalApp, context: PortalContext): void {
   const { config, database } = context;
   const view = async ({ now }: Visit) => {
-    const [parts, workers, backlog, inbox, oldestBodyAt, reasons, endpoints, counted, steps, wabas] =
-      await Promise.all([
-        checkParts(context),
-        listSeenWorkers(database),
-        readBacklog(database),
-        countInbox(database),
-        oldestWaitingBodyAt(database),
-        listQuarantineReasons(database, REASONS_OF_DAYS),
-        listTroubledEndpoints(database, MAX_ENDPOINTS),
-        countTroubledEndpoints(database),
-        listHousekeepingSteps(database),
-        listUnfollowedWabas(database, MAX_ENDPOINTS),
-      ]);
+    const [parts, system, reasons, endpoints, wabas] = await Promise.all([
+      checkParts(context),
+      askAll(ASKED, { database }),
+      listQuarantineReasons(database, REASONS_OF_DAYS),
+      listTroubledEndpoints(database, MAX_ENDPOINTS),
+      listUnfollowedWabas(database, MAX_ENDPOINTS),
+    ]);
+    const counted = endpoints[0]?.counted ?? { failing: 0, paused: 0 };
     const ids = endpoints.map(({ id }) => id);
     const waiting = await countWaiting(database, ids, MAX_COUNTED_OF_ENDPOINT);
     const errors = await readLastErrors(database, ids);
     const sections = [
       endpointSection({ endpoints, counted, waiting, errors, now }),
       partSection(parts),
-      workerSection(workers, now),
-      housekeepingSection(steps, now),
+      workerSection(system.workers, now),
+      housekeepingSection(system.housekeeping, now),
       ...(wabas.length > 0 ? [wabaSection(wabas, now)] : []),
       {
         heading: `Quarantine, last ${REASONS_OF_DAYS} days`,
@@ -82,7 +68,7 @@ export function healthPage(app: PortalApp, context: PortalContext): void {
     return {
       title: 'System health',
       actions: html`<a class="button" href="${config.temporal.uiUrl}">Temporal UI</a><a class="button" href="/portal/operator/health">Reload</a>`,
-      body: html`${problemBox(sections)}${statRow(statsOf({ backlog, inbox, oldestBodyAt, counted, workers, now }))}
+      body: html`${problemBox(sections)}${statRow(statsOf(system, counted, now))}
 ${sections
   .toSorted((a, b) => Number(b.isBad) - Number(a.isBad))
   .map(({ heading, content }) => html`<h2>${heading}</h2>${content}`)}`,
@@ -106,19 +92,13 @@ function problemBox(sections: readonly Section[]): Markup | null {
   return problems.length === 0 ? null : noticeBox({ kind: 'error', text: problems.join(' ') });
 }
 
-function statsOf(system: {
-  backlog: Backlog;
-  inbox: Record<string, number>;
-  oldestBodyAt: Date | null;
-  counted: TroubledCount;
-  workers: readonly SeenWorker[];
-  now: Date;
-}): Stat[] {
-  const { backlog, inbox, oldestBodyAt, counted, workers, now } = system;
-  const ageOf = (at: Date | null) => (at === null ? 0 : Math.max(0, now.getTime() - at.getTime()));
-  const bodyAgeMs = ageOf(oldestBodyAt);
-  const failed = inbox.failed ?? 0;
-  const states = Object.entries(backlog.states).map(([state, n]) => `${n.toLocaleString('en-US')} ${state}`);
+function statsOf(
+  { pending, oldestPending, inbox, quarantined, oldestBody, workers }: Answers<(typeof ASKED)[number]>,
+  counted: TroubledCount,
+  now: Date,
+): Stat[] {
+  const age = (at: Date) => durationText(Math.max(0, now.getTime() - at.getTime()));
+  const states = Object.entries(pending.states).map(([state, n]) => `${n.toLocaleString('en-US')} ${state}`);
   return [
     {
       label: 'Failing endpoints',
@@ -126,26 +106,26 @@ function statsOf(system: {
       note: failingNote(counted),
       tone: counted.failing > 0 && 'bad',
     },
-    { label: 'Pending deliveries', value: shownCount(backlog), note: states.join(', ') || 'no backlog' },
+    { label: 'Pending deliveries', value: shownCount(pending), note: states.join(', ') || 'no backlog' },
     {
       label: 'Oldest pending',
-      value: backlog.oldestAt === null ? '–' : durationText(ageOf(backlog.oldestAt)),
-      tone: ageOf(backlog.oldestAt) > 3_600_000 && 'waiting',
+      value: oldestPending === null ? '–' : age(oldestPending),
+      tone: TONES[healthOf('oldestPending', oldestPending)],
     },
     {
       label: 'Intake backlog',
-      value: (inbox.new ?? 0).toLocaleString('en-US'),
-      note: bodyAgeMs === 0 ? 'no backlog' : `oldest ${durationText(bodyAgeMs)}`,
-      tone: TONES[healthOf('intakeSeconds', bodyAgeMs / 1_000)],
+      value: inbox.new.toLocaleString('en-US'),
+      note: oldestBody === null ? 'no backlog' : `oldest ${age(oldestBody)}`,
+      tone: TONES[healthOf('oldestBody', oldestBody)],
     },
     {
       label: 'Failed bodies',
       hint: 'Webhooks of the upstream platform that are stored, but could not become events.',
-      value: failed.toLocaleString('en-US'),
-      note: `${(inbox.quarantined ?? 0).toLocaleString('en-US')} with items in quarantine`,
-      tone: healthOf('failedBodies', failed) !== 'up' && 'bad',
+      value: inbox.failed.toLocaleString('en-US'),
+      note: `${quarantined.quarantined.toLocaleString('en-US')} with items in quarantine`,
+      tone: healthOf('inbox', inbox) !== 'up' && 'bad',
     },
-    runShare(workers.filter((worker) => !isSilent(worker, now))),
+    runShare(workers.filter(({ isUp }) => isUp)),
   ];
 }
 
@@ -167,10 +147,6 @@ function runShare(workers: readonly SeenWorker[]): Stat {
   };
 }
 
-function isSilent({ seenAt }: SeenWorker, now: Date): boolean {
-  return now.getTime() - seenAt.getTime() > WORKER_LIVES_MS;
-}
-
 function partSection(parts: readonly Part[]): Section {
   const problems = parts.filter(({ ok }) => !ok).map(({ name }) => `${name} is down.`);
   const content = dataTable(
@@ -186,8 +162,8 @@ function partSection(parts: readonly Part[]): Section {
   return { heading: 'Dependencies', content, isBad: problems.length > 0, problems };
 }
 
-function workerSection(workers: readonly SeenWorker[], now: Date): Section {
-  const isBad = workers.every((worker) => isSilent(worker, now));
+function workerSection(workers: AnswerTo<'workers'>, now: Date): Section {
+  const isBad = healthOf('workers', workers) !== 'up';
   const problems = isBad ? ['No worker is up: events are stored, but not delivered.'] : [];
   return { heading: 'Workers', content: workerTable(workers, now), isBad, problems };
 }
@@ -199,11 +175,13 @@ function workerTable(workers: readonly SeenWorker[], now: Date): Markup {
   return dataTable(
     'Worker processes',
     ['Process', { label: 'Status', kind: 'narrow' }, { label: 'Last heartbeat', kind: 'narrow' }],
-    workers.map((worker) => [
-      html`<code>${worker.id}</code>`,
-      isSilent(worker, now) ? badge('bad', 'Down') : badge('good', 'Up'),
-      timeAgo(worker.seenAt, now),
-    ]),
+    workers
+      .slice(0, MAX_WORKERS)
+      .map(({ id, isUp, seenAt }) => [
+        html`<code>${id}</code>`,
+        isUp ? badge('good', 'Up') : badge('bad', 'Down'),
+        timeAgo(seenAt, now),
+      ]),
   );
 }
 
@@ -337,29 +315,20 @@ function reasonTable(reasons: readonly QuarantineTotal[]): Markup {
   );
 }
 
+const ANSWER_WITHIN_MS = 2_000;
+
 type Part = { name: string; purpose: string; ok: boolean; answerMs: number };
 
 /** Asks every part at the same time; one without a response in time counts as down. */
-async function checkParts(context: PortalContext): Promise<Part[]> {
-  const { database, probeStore } = context;
-  const { proxy } = context.config.webhooks;
+async function checkParts({ database, probeStore, temporal, config }: PortalContext): Promise<Part[]> {
+  // It has to work for this process and for the workers, which may be elsewhere.
+  const askProxy = () => requireUp(['proxy', 'workerProxy'], { config, database });
   return await Promise.all([
-    check('PostgreSQL', 'stores everything', () => query(database, 'select 1')),
-    check('Temporal', 'runs workflows', () => askTemporal(context, ANSWER_WITHIN_MS)),
-    check('Object store', 'stores media', () => checkObjectStore(probeStore)),
-    ...(proxy === null
-      ? []
-      : [check('Egress proxy', 'carries webhooks', () => requireProxy(database, proxy))]),
+    check('PostgreSQL', 'stores everything', () => requireUp(['database'], { database })),
+    check('Temporal', 'runs workflows', () => requireUp(['temporal'], { temporal, config })),
+    check('Object store', 'stores media', () => requireUp(['objectStore'], { objectStore: probeStore })),
+    ...(config.webhooks.proxy === null ? [] : [check('Egress proxy', 'carries webhooks', askProxy)]),
   ]);
-}
-
-/** It has to work for this process and for the workers, which may be elsewhere. */
-async function requireProxy(database: Database, proxy: EgressProxy): Promise<void> {
-  const [{ trouble }, troubles] = await Promise.all([
-    lookAtProxy(proxy, ANSWER_WITHIN_MS),
-    listProxyFaults(database),
-  ]);
-  if (trouble !== null || troubles.length > 0) throw new Error(trouble ?? troubles.join(' '));
 }
 
 async function check(name: string, purpose: string, ask: () => Promise<unknown>): Promise<Part> {

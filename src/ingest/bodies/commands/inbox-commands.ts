@@ -18,12 +18,12 @@ function statusCommand(): Command {
   );
   return adminAction(command, 'inbox status', async ({ tools }) => {
     const [counts, oldestWaitingAt, awaiting, reasons] = await Promise.all([
-      countInbox(tools.database),
+      countInbox(tools.database, ['new', 'quarantined', 'failed']),
       oldestWaitingBodyAt(tools.database),
       readWaitingBodies(tools.database),
       listQuarantineReasons(tools.database, REASON_DAYS),
     ]);
-    const { new: waiting = 0, quarantined = 0, failed = 0 } = counts;
+    const { new: waiting, quarantined, failed } = counts;
     return {
       json: { waiting, oldestWaitingAt, awaitingNumber: awaiting.count, quarantined, failed, reasons },
       text: [

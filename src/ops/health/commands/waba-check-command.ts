@@ -23,7 +23,7 @@ export function wabaCheckCommand(): Command {
         text: alignedFields(
           checks.flatMap(({ status, question, detail, todo }) => [
             [`${status.padEnd(8)}  ${question}`, detail] as const,
-            ...(status === 'up' || todo === undefined ? [] : [['', `→ ${todo}`] as const]),
+            ...(todo === undefined ? [] : [['', `→ ${todo}`] as const]),
           ]),
         ),
       };

@@ -11,59 +11,118 @@ import { openAccountClient } from '../../platform/graph/graph-client.ts';
 import { GraphError } from '../../platform/graph/graph-error.ts';
 import { certificateEndMs, certificateFiles } from '../../platform/metrics/process-metrics.ts';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/object-store.ts';
+import { ObjectMissing } from '../../platform/object-store/store-errors.ts';
+import { listProxyFaults } from '../../platform/postgres/worker-processes.ts';
 import { lookAtProxy } from '../../platform/sender/proxy-tunnel.ts';
-import { openTemporalConnection } from '../../platform/temporal/client-connection.ts';
+import {
+  openTemporalConnection,
+  type TemporalConnection,
+} from '../../platform/temporal/client-connection.ts';
 import { SEARCH_ATTRIBUTE_NAMES, taskQueues } from '../../platform/temporal/workflow-options.ts';
-import { type Check, durationOf, type Finding, fail, ok, unlessFine, warn } from './checks.ts';
-import { sizeOf } from './database-checks.ts';
+import { durationOf, type Finding, fail, ok, sizeOf, unlessFine, warn } from './findings.ts';
+import { EXPIRES_SOON_DAYS } from './limits.ts';
+import { question, read } from './question.ts';
 
-export function serverChecks(config: Config, tools: SealedDatabase): Check[] {
-  return [
-    {
-      name: 'temporal',
-      todo: 'start Temporal, or correct HELIOGRAPH_TEMPORAL_ADDRESS and its TLS settings; deliveries go on meanwhile',
-      run: () => checkTemporal(config),
-    },
-    {
-      name: 'object store',
-      todo: 'start the object store, or correct HELIOGRAPH_OBJECT_STORE_*; media waits meanwhile',
-      run: () => checkObjectStore(config),
-    },
-    {
-      name: 'upstream',
-      todo: 'correct HELIOGRAPH_UPSTREAM_GRAPH_URL, or let this machine reach it',
-      run: () => checkUpstream(config, tools),
-    },
-    {
-      name: 'public address',
-      todo: 'correct HELIOGRAPH_PUBLIC_URL, DNS or the proxy (with Compose, its certificate: PROXY_TLS in .env); upstream and tenants come this way',
-      run: () => checkPublicAddress(config),
-    },
-    {
-      name: 'egress proxy',
-      todo: 'start the proxy of HELIOGRAPH_WEBHOOK_PROXY, or correct the setting; deliveries wait meanwhile',
-      run: () => checkProxy(config),
-    },
-    { name: 'mail', todo: 'correct HELIOGRAPH_SMTP_*', run: () => checkMail(config) },
-    {
-      name: 'traces',
-      todo: 'start the receiver of traces, or correct HELIOGRAPH_TRACES_*; traces are dropped meanwhile',
-      run: () => checkTraces(config),
-    },
-    {
-      name: 'certificates',
-      todo: 'correct the settings that name certificate files',
-      run: () => checkCertificates(config),
-    },
-    { name: 'disk', todo: 'look with df', run: checkDisk },
-  ];
-}
+type OfConfig = { config: Config };
+
+type OfTemporal = { temporal: TemporalConnection; config: Pick<Config, 'temporal'>; withinMs?: number };
+
+const PROXY =
+  'start the proxy of HELIOGRAPH_WEBHOOK_PROXY, or correct the setting; deliveries wait meanwhile';
+const PROXY_WITHIN_MS = 5_000;
+const RESPONDS_WITHIN_MS = 2_000;
+
+export const SERVER_QUESTIONS = {
+  temporal: question({
+    question: 'Does Temporal respond?',
+    // The time to load its client, once, does not count.
+    ask: ({ temporal, config, withinMs = RESPONDS_WITHIN_MS }: OfTemporal) =>
+      temporal.use(withinMs, ({ workflowService }) =>
+        workflowService.describeNamespace({ namespace: config.temporal.namespace }),
+      ),
+  }),
+  temporalParts: question({
+    line: 'temporal',
+    question: 'Has Temporal the namespace, the search attributes and a poller of each task queue?',
+    ask: lookAtTemporal,
+    away: 'start Temporal, or correct HELIOGRAPH_TEMPORAL_ADDRESS and its TLS settings; deliveries go on meanwhile',
+  }),
+  objectStore: question({
+    question: 'Does the object store respond, and is its bucket there?',
+    asker: 'anyone',
+    ask: askObjectStore,
+  }),
+  files: question({
+    line: 'object store',
+    question: 'Can a file be stored, read and removed?',
+    ask: lookAtObjectStore,
+    away: 'start the object store, or correct HELIOGRAPH_OBJECT_STORE_*; media waits meanwhile',
+  }),
+  upstream: question({
+    line: 'upstream',
+    question: 'Does upstream accept the access token of each WABA?',
+    ask: lookAtUpstream,
+    away: 'correct HELIOGRAPH_UPSTREAM_GRAPH_URL, or let this machine reach it',
+  }),
+  addressCertificate: question({
+    line: 'public address',
+    question: 'Until when is the certificate of the public address valid?',
+    ask: lookAtAddressCertificate,
+  }),
+  publicAddress: question({
+    line: 'public address',
+    question: 'Does the service respond at its public address?',
+    ask: askPublicAddress,
+    limit: { of: ({ status }) => (status >= 200 && status < 300 ? 0 : 1), degraded: 0, down: 0 },
+    advice: 'look at its answer and at the log of the API',
+    away: 'correct HELIOGRAPH_PUBLIC_URL, DNS or the proxy (with Compose, its certificate: PROXY_TLS in .env); upstream and tenants come this way',
+  }),
+  proxy: question({
+    line: 'egress proxy',
+    question: 'Does the egress proxy carry webhooks of this process?',
+    ask: async ({ config: { webhooks } }: { config: Pick<Config, 'webhooks'> }) =>
+      webhooks.proxy === null ? null : await lookAtProxy(webhooks.proxy, PROXY_WITHIN_MS),
+    limit: { of: (look) => (look === null || look.trouble === null ? 0 : 1), degraded: 0, down: 0 },
+    advice: PROXY,
+    away: PROXY,
+  }),
+  workerProxy: read(listProxyFaults, {
+    line: 'workers',
+    question: 'Does the egress proxy carry webhooks of every worker?',
+    limit: { of: ({ length }) => length, degraded: 0, down: 0 },
+    advice: PROXY,
+  }),
+  mail: question({
+    line: 'mail',
+    question: 'Does the mail server take the login?',
+    ask: lookAtMail,
+    away: 'correct HELIOGRAPH_SMTP_*',
+  }),
+  traces: question({
+    line: 'traces',
+    question: 'Does the receiver of traces take them?',
+    ask: lookAtTraces,
+    away: 'start the receiver of traces, or correct HELIOGRAPH_TRACES_*; traces are dropped meanwhile',
+  }),
+  certificates: question({
+    line: 'certificates',
+    question: 'Until when are the certificates of the settings valid?',
+    ask: lookAtCertificates,
+    away: 'correct the settings that name certificate files',
+  }),
+  disk: question({
+    line: 'disk',
+    question: 'Has the disk of this machine room?',
+    ask: lookAtDisk,
+    away: 'look with df',
+  }),
+};
 
 /** Enough to ask a few things, less than a check may take. */
 const TEMPORAL_WITHIN_MS = 10_000;
 const ACTIVITIES = 2;
 
-async function checkTemporal(config: Config): Promise<Finding[]> {
+async function lookAtTemporal({ config }: OfConfig): Promise<Finding[]> {
   const { namespace, taskQueuePrefix } = config.temporal;
   const temporal = openTemporalConnection(config);
   try {
@@ -98,7 +157,7 @@ async function checkTemporal(config: Config): Promise<Finding[]> {
   }
 }
 
-async function checkObjectStore({ objectStore: settings }: Config): Promise<Finding[]> {
+async function lookAtObjectStore({ config: { objectStore: settings } }: OfConfig): Promise<Finding[]> {
   const store = openObjectStore(settings);
   const [key, content] = [`doctor-${randomBytes(8).toString('hex')}`, randomBytes(32).toString('hex')];
   const source = async function* () {
@@ -115,6 +174,18 @@ async function checkObjectStore({ objectStore: settings }: Config): Promise<Find
     return unlessFine(stored, ...versionFindings(await store.versioning(), kept));
   } finally {
     store.close();
+  }
+}
+
+const PROBE_KEY = 'readiness-probe';
+
+/** Resolves when the object store is up and its bucket exists; the probed object never does. */
+async function askObjectStore({ objectStore }: { objectStore: ObjectStore }): Promise<void> {
+  await objectStore.ensureBucket();
+  try {
+    await objectStore.stat(PROBE_KEY);
+  } catch (error) {
+    if (!(error instanceof ObjectMissing)) throw error;
   }
 }
 
@@ -145,7 +216,7 @@ function versionFindings(
 /** Each is a request to upstream. */
 const MOST_WABAS = 25;
 
-async function checkUpstream(config: Config, tools: SealedDatabase): Promise<Finding[]> {
+async function lookAtUpstream({ config, ...tools }: OfConfig & SealedDatabase): Promise<Finding[]> {
   const wabas = (await listWabas(tools.database)).slice(0, MOST_WABAS);
   const client = openAccountClient(config);
   try {
@@ -173,29 +244,21 @@ async function checkUpstream(config: Config, tools: SealedDatabase): Promise<Fin
   }
 }
 
-const PUBLIC_WITHIN_MS = 8_000;
+const PUBLIC_WITHIN_MS = 5_000;
 
-async function checkPublicAddress({ api }: Config): Promise<Finding[]> {
-  const url = new URL(api.publicUrl);
-  const found: Finding[] = [];
-  if (url.protocol === 'https:') {
-    const endMs = await shownCertificateEndMs(url);
-    found.push(
-      endMs === null
-        ? warn(`${url.host} shows no certificate`, 'look at the proxy')
-        : ending(`of ${url.host}`, endMs),
-    );
-  }
-  const response = await fetch(`${api.publicUrl}/readyz`, { signal: AbortSignal.timeout(PUBLIC_WITHIN_MS) });
-  found.push(
-    response.ok
-      ? ok(`${api.publicUrl} is ready`)
-      : fail(
-          `${api.publicUrl}/readyz returns ${response.status}`,
-          'look at its answer and at the log of the API',
-        ),
-  );
-  return found;
+/** The status of its /readyz. */
+async function askPublicAddress({ publicUrl }: { publicUrl: string }) {
+  const signal = AbortSignal.timeout(PUBLIC_WITHIN_MS);
+  const { status } = await fetch(`${publicUrl}/readyz`, { signal });
+  return { publicUrl, status };
+}
+
+async function lookAtAddressCertificate({ publicUrl }: { publicUrl: string }): Promise<Finding[]> {
+  const url = new URL(publicUrl);
+  if (url.protocol !== 'https:') return [];
+  const endMs = await shownCertificateEndMs(url);
+  if (endMs === null) return [warn(`${url.host} shows no certificate`, 'look at the proxy')];
+  return [ending(`of ${url.host}`, endMs)];
 }
 
 /** Whatever its authority, which the request that follows judges. */
@@ -222,8 +285,7 @@ async function shownCertificateEndMs({ hostname, port }: URL): Promise<number | 
   });
 }
 
-/** Time to get another one. */
-const SOON_MS = 14 * 86_400_000;
+const SOON_MS = EXPIRES_SOON_DAYS * 86_400_000;
 
 function ending(which: string, endMs: number): Finding {
   const leftMs = endMs - Date.now();
@@ -233,23 +295,7 @@ function ending(which: string, endMs: number): Finding {
   return leftMs < SOON_MS ? warn(text, todo) : ok(text);
 }
 
-const PROXY_WITHIN_MS = 5_000;
-
-/** With a request that the proxy should refuse. */
-async function checkProxy({ webhooks: { proxy } }: Config): Promise<Finding> {
-  if (proxy === null) return ok('HELIOGRAPH_WEBHOOK_PROXY is not set: webhooks are sent directly');
-  const { trouble, isOpenInside } = await lookAtProxy(proxy, PROXY_WITHIN_MS);
-  if (trouble !== null)
-    return fail(trouble, 'start the proxy, or correct HELIOGRAPH_WEBHOOK_PROXY; deliveries wait meanwhile');
-  if (isOpenInside)
-    return warn(
-      'the egress proxy makes connections to its own loopback address',
-      'have it refuse internal addresses: docs/operators/connections.md, egress proxy',
-    );
-  return ok('the egress proxy accepts our credentials and refuses its own loopback address');
-}
-
-async function checkMail({ mail }: Config): Promise<Finding> {
+async function lookAtMail({ config: { mail } }: OfConfig): Promise<Finding> {
   if (mail.smtpUrl === '') return ok('HELIOGRAPH_SMTP_URL is not set: no e-mail is sent');
   const reason = await makeMailSender(mail).verify();
   if (reason === null) return ok('the mail server takes the login');
@@ -260,7 +306,8 @@ async function checkMail({ mail }: Config): Promise<Finding> {
 }
 
 /** With a request that has no span. */
-async function checkTraces({ traces: { url, headers } }: Config): Promise<Finding> {
+async function lookAtTraces({ config: { traces } }: OfConfig): Promise<Finding> {
+  const { url, headers } = traces;
   if (url === '') return ok('they are off');
   const response = await fetch(`${url}/v1/traces`, {
     method: 'POST',
@@ -275,7 +322,7 @@ async function checkTraces({ traces: { url, headers } }: Config): Promise<Findin
   );
 }
 
-async function checkCertificates(config: Config): Promise<Finding[]> {
+async function lookAtCertificates({ config }: OfConfig): Promise<Finding[]> {
   const files = [...certificateFiles(config)];
   return await Promise.all(
     files.map(async ([name, path]) => {
@@ -289,7 +336,7 @@ async function checkCertificates(config: Config): Promise<Finding[]> {
 /** Of the disk that this command runs on, which may not be that of the servers. */
 const LEAST_FREE_SHARE = 0.1;
 
-async function checkDisk(): Promise<Finding> {
+async function lookAtDisk(): Promise<Finding> {
   const { bavail, blocks, bsize } = await statfs(tmpdir());
   const free = `${sizeOf(bavail * bsize)} of this machine are free`;
   if (bavail / blocks < LEAST_FREE_SHARE)

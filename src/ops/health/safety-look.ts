@@ -1,33 +1,33 @@
 import type { Config } from '../../platform/config/config.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
-import { type Check, type Finding, ok, unlessFine, warn } from './checks.ts';
+import { type Finding, ok, unlessFine, warn } from './findings.ts';
 
 /** New installations have what it names. A development installation may have it all as it likes. */
-export function safetyCheck(
-  { mode, portal, media, webhooks }: Pick<Config, 'mode' | 'portal' | 'media' | 'webhooks'>,
-  database: Database,
-): Check {
-  const run = async (): Promise<Finding[]> => {
-    if (mode === 'development') return [];
-    return unlessFine(
-      ok('second factor, URLs of files, quotas and ports of webhooks are as in a new installation'),
-      portal.passwordSignIn &&
-        portal.secondFactor === 'optional' &&
-        warn(
-          'a stolen password of an operator opens all tenants: no second factor is required',
-          'set HELIOGRAPH_PORTAL_SECOND_FACTOR to operators or all',
-        ),
-      media.urlTtlSeconds === 0 &&
-        warn(
-          'URLs of received files are not signed and never expire',
-          'set HELIOGRAPH_MEDIA_URL_TTL_SECONDS, for instance to 604800',
-        ),
-      ...(await missingQuotas(database)),
-      ...(await otherPorts(database, webhooks.ports)),
-    );
-  };
-  return { name: 'safety', todo: 'see the check "database" first', run };
+export async function lookForRisks({
+  config: { mode, portal, media, webhooks },
+  database,
+}: {
+  config: Pick<Config, 'mode' | 'portal' | 'media' | 'webhooks'>;
+  database: Database;
+}): Promise<Finding[]> {
+  if (mode === 'development') return [];
+  return unlessFine(
+    ok('second factor, URLs of files, quotas and ports of webhooks are as in a new installation'),
+    portal.passwordSignIn &&
+      portal.secondFactor === 'optional' &&
+      warn(
+        'a stolen password of an operator opens all tenants: no second factor is required',
+        'set HELIOGRAPH_PORTAL_SECOND_FACTOR to operators or all',
+      ),
+    media.urlTtlSeconds === 0 &&
+      warn(
+        'URLs of received files are not signed and never expire',
+        'set HELIOGRAPH_MEDIA_URL_TTL_SECONDS, for instance to 604800',
+      ),
+    ...(await missingQuotas(database)),
+    ...(await otherPorts(database, webhooks.ports)),
+  );
 }
 
 const QUOTAS = [
@@ -37,17 +37,16 @@ const QUOTAS = [
 ] as const;
 
 async function missingQuotas(database: Database): Promise<Finding[]> {
-  const found: Finding[] = [];
-  for (const [column, what] of QUOTAS) {
-    const [row] = await query<{ n: number }>(
-      database,
-      `select count(*)::integer as n from tenants t
-        where not exists (select from tenant_policies p where p.tenant_id = t.id and p.${column} is not null)`,
-    );
-    const text = `${row?.n} tenants have no quota for ${what}`;
-    if (row?.n) found.push(warn(text, 'set one: "admin tenant set-policy"'));
-  }
-  return found;
+  const counts = QUOTAS.map(
+    ([column]) => `count(*) filter (where p.${column} is null)::integer as ${column}`,
+  );
+  const [row = {}] = await query<Record<string, number>>(
+    database,
+    `select ${counts.join(', ')} from tenants t left join tenant_policies p on p.tenant_id = t.id`,
+  );
+  return QUOTAS.filter(([column]) => row[column]).map(([column, what]) =>
+    warn(`${row[column]} tenants have no quota for ${what}`, 'set one: "admin tenant set-policy"'),
+  );
 }
 
 const MAX_NAMED = 10;
