@@ -13,7 +13,7 @@ import { listHousekeepingSteps, listSeenWorkers } from '../../platform/postgres/
 import { secretStatus, unreadableSecrets } from '../secrets/secret-keys.ts';
 import { ageSeconds, type Finding, fail, ok, sizeOf, unlessFine, warn } from './findings.ts';
 import { EXPIRES_SOON_DAYS } from './limits.ts';
-import { type OfDatabase, question, read } from './question.ts';
+import { look, type OfDatabase, question, read } from './question.ts';
 import { lookForRisks } from './safety-look.ts';
 
 const REACH = 'start PostgreSQL, or correct HELIOGRAPH_DATABASE_URL';
@@ -47,12 +47,7 @@ export const DATABASE_QUESTIONS = {
     question: 'Are migrations, functions and indexes those of this version?',
     away: REACH,
   }),
-  role: question({
-    line: 'roles',
-    question: 'May the role of the processes read every table?',
-    ask: lookAtRole,
-    away: REACH,
-  }),
+  role: look('roles', 'May the role of the processes read every table?', lookAtRole, REACH),
   partitions: read(readPartitions, {
     line: 'partitions',
     question: 'For how many of the next three days is there no partition?',
@@ -68,11 +63,7 @@ export const DATABASE_QUESTIONS = {
     advice: 'set both clocks (NTP)',
     away: REACH,
   }),
-  secrets: question({
-    line: 'encryption keys',
-    question: 'Does every stored secret open?',
-    ask: lookAtSecrets,
-  }),
+  secrets: look('encryption keys', 'Does every stored secret open?', lookAtSecrets),
   workers: read(listSeenWorkers, {
     line: 'workers',
     question: 'Which worker processes are up?',
@@ -104,10 +95,7 @@ export const DATABASE_QUESTIONS = {
   quarantined: read((database) => countInbox(database, ['quarantined']), {
     question: 'How many bodies have items in quarantine?',
   }),
-  pending: read(countPending, {
-    line: 'deliveries',
-    question: 'How many deliveries are pending?',
-  }),
+  pending: read(countPending, { line: 'deliveries', question: 'How many deliveries are pending?' }),
   oldestPending: read((database, pool) => oldestPendingAt(database, floorOf(pool)), {
     question: 'For how long has the oldest delivery been pending?',
     limit: { of: ageSeconds, degraded: 3_600 },

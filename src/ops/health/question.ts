@@ -23,13 +23,21 @@ export type Question<Tools, Answer> = {
   /** The line of the doctor; several questions can share it. */
   line?: string;
   /** What to do when there is no answer. */
-  away?: string;
+  away?: string | undefined;
 };
 
 /** `pool`: the database of a transaction, for which a process remembers its last look. */
 export type OfDatabase = { database: Database; pool?: Database };
 
 export const question = <Tools, Answer>(given: Question<Tools, Answer>) => given;
+
+/** A question whose answer is in words, for a line of the doctor. */
+export const look = <Tools, Answer>(
+  line: string,
+  question: string,
+  ask: (tools: Tools) => Promise<Answer>,
+  away?: string,
+): Question<Tools, Answer> => ({ line, question, ask, away });
 
 /** A question that a query answers. */
 export const read = <Answer>(

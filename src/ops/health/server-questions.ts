@@ -21,7 +21,7 @@ import {
 import { SEARCH_ATTRIBUTE_NAMES, taskQueues } from '../../platform/temporal/workflow-options.ts';
 import { durationOf, type Finding, fail, ok, sizeOf, unlessFine, warn } from './findings.ts';
 import { EXPIRES_SOON_DAYS } from './limits.ts';
-import { question, read } from './question.ts';
+import { look, question, read } from './question.ts';
 
 type OfConfig = { config: Config };
 
@@ -92,12 +92,7 @@ export const SERVER_QUESTIONS = {
     limit: { of: ({ length }) => length, degraded: 0, down: 0 },
     advice: PROXY,
   }),
-  mail: question({
-    line: 'mail',
-    question: 'Does the mail server take the login?',
-    ask: lookAtMail,
-    away: 'correct HELIOGRAPH_SMTP_*',
-  }),
+  mail: look('mail', 'Does the mail server take the login?', lookAtMail, 'correct HELIOGRAPH_SMTP_*'),
   traces: question({
     line: 'traces',
     question: 'Does the receiver of traces take them?',
@@ -110,12 +105,7 @@ export const SERVER_QUESTIONS = {
     ask: lookAtCertificates,
     away: 'correct the settings that name certificate files',
   }),
-  disk: question({
-    line: 'disk',
-    question: 'Has the disk of this machine room?',
-    ask: lookAtDisk,
-    away: 'look with df',
-  }),
+  disk: look('disk', 'Has the disk of this machine room?', lookAtDisk, 'look with df'),
 };
 
 /** Enough to ask a few things, less than a check may take. */
