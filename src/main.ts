@@ -62,7 +62,9 @@ program
   .action(async (options: { json: boolean; dataDir: string }) => {
     const { runDoctor } = await import('./ops/health/doctor.ts');
     const { findOpenAlerts } = await import('./ops/alerts/open-alerts.ts');
-    process.exitCode = await runDoctor(process.env, options, findOpenAlerts);
+    const { findSecrets } = await import('./ops/secrets/secret-findings.ts');
+    const others = { findAlerts: findOpenAlerts, findSecrets };
+    process.exitCode = await runDoctor(process.env, options, others);
   });
 
 program

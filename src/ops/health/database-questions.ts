@@ -10,7 +10,6 @@ import { missingMigrations, readSchemaState } from '../../platform/postgres/sche
 import { readClockSkewMs, settingsThatLose } from '../../platform/postgres/server-checks.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { listHousekeepingSteps, listSeenWorkers } from '../../platform/postgres/worker-processes.ts';
-import { secretStatus, unreadableSecrets } from '../secrets/secret-keys.ts';
 import { ageSeconds, type Finding, fail, ok, sizeOf, unlessFine, warn } from './findings.ts';
 import { EXPIRES_SOON_DAYS } from './limits.ts';
 import { look, type OfDatabase, question, read } from './question.ts';
@@ -22,8 +21,11 @@ const INTAKE = 'HeliographIntakeStuck';
 /** Of more than so many of a kind, the first are named. */
 export const MOST_LISTED = 5_000;
 
-/** Of the room of alerts, which asks here itself. */
-export type FindAlerts = (database: Database) => Promise<Finding[]>;
+/** Answers of rooms that ask here themselves. */
+export type OfOthers = {
+  findAlerts: (database: Database) => Promise<Finding[]>;
+  findSecrets: (tools: SealedDatabase) => Promise<Finding[]>;
+};
 
 export const DATABASE_QUESTIONS = {
   database: read((database) => query(database, 'select 1'), {
@@ -63,7 +65,11 @@ export const DATABASE_QUESTIONS = {
     advice: 'set both clocks (NTP)',
     away: REACH,
   }),
-  secrets: look('encryption keys', 'Does every stored secret open?', lookAtSecrets),
+  secrets: question({
+    line: 'encryption keys',
+    question: 'Does every stored secret open?',
+    ask: ({ findSecrets, ...tools }: SealedDatabase & OfOthers) => findSecrets(tools),
+  }),
   workers: read(listSeenWorkers, {
     line: 'workers',
     question: 'Which worker processes are up?',
@@ -137,7 +143,7 @@ export const DATABASE_QUESTIONS = {
   alerts: question({
     line: 'alerts',
     question: 'Which alerts are open?',
-    ask: ({ database, findAlerts }: OfDatabase & { findAlerts: FindAlerts }) => findAlerts(database),
+    ask: ({ database, findAlerts }: OfDatabase & OfOthers) => findAlerts(database),
   }),
   quotas: read(readQuotaUse, {
     line: 'quotas',
@@ -200,23 +206,6 @@ async function lookAtRole({
     isSuperuser &&
       !isEmbedded &&
       warn(`${role} is a superuser`, 'use a role of its own: deploy/postgres/roles.sql'),
-  );
-}
-
-async function lookAtSecrets(tools: SealedDatabase): Promise<Finding[]> {
-  const [{ currentKeyId, stored, retirableKeyIds }, unreadable] = await Promise.all([
-    secretStatus(tools),
-    unreadableSecrets(tools),
-  ]);
-  const putBack = 'put that key back into HELIOGRAPH_ENCRYPTION_KEYS';
-  const takeOut = 'take them out of HELIOGRAPH_ENCRYPTION_KEYS';
-  const count = stored.reduce((sum, one) => sum + one.count, 0);
-  return unlessFine(
-    ok(`${count} stored secrets open; ${currentKeyId} encrypts`),
-    ...unreadable.map(({ table, column, keyId }) =>
-      fail(`${table}.${column} has secrets of key ${keyId} that do not open`, putBack),
-    ),
-    retirableKeyIds.length > 0 && warn(`nothing needs the keys ${retirableKeyIds.join(', ')}`, takeOut),
   );
 }
 

@@ -7,7 +7,7 @@ import { printableJson } from '../../platform/cli/terminal-text.ts';
 import { type Config, configWarnings } from '../../platform/config/config.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../../platform/crypto/secret-box.ts';
 import { openDatabase } from '../../platform/postgres/database.ts';
-import type { FindAlerts } from './database-questions.ts';
+import type { OfOthers } from './database-questions.ts';
 import { ageText, type Finding, fail, ok, unlessFine, warn } from './findings.ts';
 import {
   ALL,
@@ -32,9 +32,9 @@ const WORDS = { up: 'ok', degraded: 'warn', unknown: 'warn', down: 'fail' } as c
 export async function runDoctor(
   env: Environment,
   { json, dataDir }: { json: boolean; dataDir: string },
-  findAlerts: FindAlerts,
+  others: OfOthers,
 ): Promise<number> {
-  const results = await examine(env, dataDir, findAlerts);
+  const results = await examine(env, dataDir, others);
   const status = overall(results);
   process.stdout.write(
     json ? `${printableJson(JSON.stringify({ status, checks: results }))}\n` : `${textOf(results)}\n`,
@@ -42,7 +42,7 @@ export async function runDoctor(
   return status === 'fail' ? 1 : 0;
 }
 
-async function examine(env: Environment, dataDir: string, findAlerts: FindAlerts): Promise<CheckResult[]> {
+async function examine(env: Environment, dataDir: string, others: OfOthers): Promise<CheckResult[]> {
   const settings = readSettings(env, dataDir);
   if ('problem' in settings) return [settings.problem];
   const { config, caPath } = settings;
@@ -55,7 +55,7 @@ async function examine(env: Environment, dataDir: string, findAlerts: FindAlerts
   const database = openDatabase({ ...config.database, poolMax: 4, applicationName: 'heliograph-doctor' });
   const reasonOf = (error: unknown) => adminFailure(error, config.database.url)?.message ?? messageOf(error);
   const { publicUrl } = config.api;
-  const tools = { database, secretBox, config, publicUrl, findAlerts, isEmbedded: caPath !== null };
+  const tools = { database, secretBox, config, publicUrl, ...others, isEmbedded: caPath !== null };
   try {
     return [...own, ...(await runChecks(doctorChecks(tools), reasonOf))];
   } finally {
