@@ -4,7 +4,6 @@ import { type HousekeepingStep, retentionSteps } from '../ops/erasures/retention
 import { warnOfClock } from '../ops/health/clock-warning.ts';
 import { redactAuditOfAll } from '../platform/audit/audit.ts';
 import { auditAnchor } from '../platform/audit/audit-chain.ts';
-import type { Logger } from '../platform/logger.ts';
 import { type Loop, startLoop } from '../platform/loop.ts';
 import { LOOPS } from '../platform/loops.ts';
 import type { Database } from '../platform/postgres/database.ts';
