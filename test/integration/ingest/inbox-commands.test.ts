@@ -60,9 +60,17 @@ test('counting a large inbox stops somewhere; taking it in once more is done pag
        from generate_series(1, 100050) as n`,
   );
   await database.raw(`update inbox set state = 'failed' where id > 50000`);
-  expect(await countInbox(database, ['new', 'quarantined', 'failed'])).toEqual({ new: 0, quarantined: 25_000, failed: 75_050 });
+  expect(await countInbox(database, ['new', 'quarantined', 'failed'])).toEqual({
+    new: 0,
+    quarantined: 25_000,
+    failed: 75_050,
+  });
   expect(await retryInbox(database, ['failed'])).toBe(75_050);
   expect(await retryInbox(database, ['failed', 'quarantined'])).toBe(25_000);
-  expect(await countInbox(database, ['new', 'quarantined', 'failed'])).toEqual({ new: 100_001, quarantined: 0, failed: 0 });
+  expect(await countInbox(database, ['new', 'quarantined', 'failed'])).toEqual({
+    new: 100_001,
+    quarantined: 0,
+    failed: 0,
+  });
   expect(await countInbox(database, ['failed'])).toEqual({ failed: 0 });
 });
