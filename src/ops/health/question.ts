@@ -1,7 +1,7 @@
 import type { Database } from '../../platform/postgres/database.ts';
 
 /** An answer above `degraded` warns an operator; above `down` if there is one, help is needed at once. */
-export type Limit<Answer> = {
+type Limit<Answer> = {
   of(answer: Answer): number;
   degraded: number;
   down?: number;
