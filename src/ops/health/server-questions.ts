@@ -25,7 +25,7 @@ import { look, question, read } from './question.ts';
 
 type OfConfig = { config: Config };
 
-type OfTemporal = { temporal: TemporalConnection; config: Pick<Config, 'temporal'>; withinMs?: number };
+type OfTemporal = { temporal: TemporalConnection; config: Pick<Config, 'temporal'> };
 
 const PROXY =
   'start the proxy of HELIOGRAPH_WEBHOOK_PROXY, or correct the setting; deliveries wait meanwhile';
@@ -36,8 +36,8 @@ export const SERVER_QUESTIONS = {
   temporal: question({
     question: 'Does Temporal respond?',
     // The time to load its client, once, does not count.
-    ask: ({ temporal, config, withinMs = RESPONDS_WITHIN_MS }: OfTemporal) =>
-      temporal.use(withinMs, ({ workflowService }) =>
+    ask: ({ temporal, config }: OfTemporal) =>
+      temporal.use(RESPONDS_WITHIN_MS, ({ workflowService }) =>
         workflowService.describeNamespace({ namespace: config.temporal.namespace }),
       ),
   }),

@@ -15,7 +15,7 @@ import { badge } from '../components/badge.ts';
 import { noticeBox } from '../components/notice.ts';
 import { dataTable, emptyState, type Stat, statRow } from '../components/table.ts';
 import { durationText, timeAgo } from '../components/time.ts';
-import { responds } from '../dependencies.ts';
+import { ANSWER_WITHIN_MS, responds } from '../dependencies.ts';
 import { endpointPath, modeBadge, troubleReason, waitingText } from '../endpoints/endpoint-status.ts';
 import { viewPage } from '../kits/view-page.ts';
 import type { Visit } from '../kits/visit.ts';
@@ -314,8 +314,6 @@ function reasonTable(reasons: readonly QuarantineTotal[]): Markup {
     ]),
   );
 }
-
-const ANSWER_WITHIN_MS = 2_000;
 
 type Part = { name: string; purpose: string; ok: boolean; answerMs: number };
 
