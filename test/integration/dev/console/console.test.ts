@@ -216,7 +216,7 @@ describe('the phone', () => {
       ['taps', { tap: 'react 1 👍' }],
       ['taps', { tap: 'choose 1 99' }],
       ['taps', { tap: 'x' }],
-      ['fields', { field: 'messages' }],
+      ['fields', { field: 'no_such_field' }],
       ['fields', { field: 'toString' }],
       ['fields', { field: 'account_update', value: '{' }],
       ['tenant', { answer: 'constructor' }],
