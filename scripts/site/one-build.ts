@@ -1,36 +1,16 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { acquireLock, LockHeldError, waitForLock } from '../../dev/embedded/exclusive-lock.ts';
 
-const LOOK_AGAIN_MS = 200;
-
-function isRunning(pid: number): boolean {
-  try {
-    return pid > 0 && process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}
-
-function readPid(file: string): number {
-  try {
-    return Number(readFileSync(file, 'utf8'));
-  } catch {
-    return 0;
-  }
-}
+const lockOf = (site: string) => join(site, 'build.lock');
 
 /** Whether a process builds the site of this folder now. */
 export function isBuilding(site: string): boolean {
-  return isRunning(readPid(join(site, 'build.pid')));
-}
-
-function take(file: string): boolean {
   try {
-    writeFileSync(file, String(process.pid), { flag: 'wx' });
-    return true;
-  } catch {
+    acquireLock(lockOf(site)).release();
     return false;
+  } catch (error) {
+    if (error instanceof LockHeldError) return true;
+    throw error;
   }
 }
 
@@ -39,10 +19,6 @@ function take(file: string): boolean {
  * the build of `npm start` would. This process is the builder until it ends.
  */
 export async function becomeBuilder(site: string): Promise<void> {
-  const file = join(site, 'build.pid');
-  while (!take(file)) {
-    if (isBuilding(site)) await sleep(LOOK_AGAIN_MS);
-    else rmSync(file, { force: true });
-  }
-  process.once('exit', () => rmSync(file, { force: true }));
+  const lock = await waitForLock(lockOf(site));
+  process.once('exit', lock.release);
 }
