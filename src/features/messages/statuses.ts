@@ -1,7 +1,6 @@
 import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { execute, query, queryColumn } from '../../platform/postgres/sql.ts';
-
 import { messageKey } from './messages.ts';
 
 type NewStatus = {

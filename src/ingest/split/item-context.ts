@@ -9,7 +9,7 @@ import {
   storableText,
 } from '../../platform/json/storable-text.ts';
 import { readPhoneNumber } from '../../platform/phone-number.ts';
-import { otherMembersOf, readOtherMembers } from './value-members.ts';
+import { type OtherMembers, otherMembersOf } from './value-members.ts';
 
 /** How much is kept of texts, in UTF-16 units. */
 export const MAX_CHARS = {
@@ -100,8 +100,11 @@ export function phoneNumberIdOf(value: JsonNode | null, field: string | null): s
 const MAX_METADATA_CHARS = 16_384;
 
 /** The shared part of a value's items, or the reason why none of them can become an event. */
-export function readItemContext(ids: OwnerIds, value: JsonNode): ItemContext | QuarantineReason {
-  const { wabaId, phoneNumberId } = ids;
+export function readItemContext(
+  { wabaId, phoneNumberId }: OwnerIds,
+  value: JsonNode,
+  others: OtherMembers,
+): ItemContext | QuarantineReason {
   const metadata = member(value, 'metadata');
   if (metadata === null || phoneNumberId === null) return 'missing_metadata';
   if (wabaId === null) return 'missing_waba_id';
@@ -111,7 +114,7 @@ export function readItemContext(ids: OwnerIds, value: JsonNode): ItemContext | Q
   return {
     owner: { wabaId, phoneNumberId },
     metadataJson,
-    othersJson: otherMembersOf(readOtherMembers(value).json),
+    othersJson: otherMembersOf(others.json),
     contacts: readContacts(value),
   };
 }

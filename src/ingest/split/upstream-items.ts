@@ -90,17 +90,17 @@ function splitList(
 
 function splitMessagesChange(split: SplitBody, change: Change, value: JsonNode, time: JsonNode | null): void {
   const [itemsBefore, refusedBefore] = [split.items.length, split.quarantined.length];
-  const context = readItemContext(change.owner, value);
+  const others = readOtherMembers(value);
+  const context = readItemContext(change.owner, value, others);
   splitList(split, change, 'messages', context);
   splitList(split, change, 'statuses', context);
   const [isAnyAdded, isAnyRefused] = [
     split.items.length > itemsBefore,
     split.quarantined.length > refusedBefore,
   ];
-  const others = readOtherMembers(value);
   const isLeft = isAnyAdded ? !others.isAll : isAnyRefused && !(others.json === null && others.isAll);
   if (isLeft) splitField(split, { ...change, value: withoutItems(value) }, time);
-  else if (!hasItems(value) && !isAnyRefused) splitField(split, change, time);
+  else if (!isAnyAdded && !isAnyRefused && !hasItems(value)) splitField(split, change, time);
 }
 
 function splitField(split: SplitBody, change: Change, time: JsonNode | null): void {
