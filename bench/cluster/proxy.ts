@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
+import { acceptsConnections } from '../../dev/embedded/ports.ts';
 import type { PartDefinition } from '../../dev/embedded/process-part.ts';
 import { minimalEnvironment } from '../../dev/embedded/run-command.ts';
 import type { Machine } from './machines.ts';
@@ -84,16 +84,4 @@ function proxyPart(
     stopGraceMs: 5_000,
     isReady: () => acceptsConnections(machine.address, port),
   };
-}
-
-async function acceptsConnections(host: string, port: number): Promise<boolean> {
-  return await new Promise((resolve) => {
-    const socket = connect({ host, port, timeout: 1_000 });
-    const end = (isOpen: boolean) => {
-      socket.destroy();
-      resolve(isOpen);
-    };
-    socket.once('connect', () => end(true));
-    for (const event of ['error', 'timeout']) socket.once(event, () => end(false));
-  });
 }

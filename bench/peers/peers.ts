@@ -1,17 +1,15 @@
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { findFreePorts } from '../../dev/embedded/ports.ts';
+import { acceptsConnections, findFreePorts } from '../../dev/embedded/ports.ts';
 import { findOnPath } from '../../dev/embedded/programs.ts';
 import { type Child, startChild } from '../child-process.ts';
 import type { PeerName } from '../scenarios.ts';
+import { startBenchPart } from '../stack/bench-part.ts';
 import { APP_SECRET } from '../stack/settings.ts';
 import type { Stack } from '../stack/stack.ts';
 
@@ -34,7 +32,6 @@ export type Peer = { port: number; pids: number[]; stop(): Promise<void> };
 
 const PACKAGES = fileURLToPath(new URL('.', import.meta.url));
 const DATABASE = 'bench_peers';
-const READY_WITHIN_MS = 10_000;
 
 /**
  * Starts one of the peers on the PostgreSQL of the benchmark, or on a Redis that has each write on disk before it answers.
@@ -85,39 +82,24 @@ async function startRedis(onCrash: (error: Error) => void) {
   const [port = 0] = await findFreePorts(1);
   const folder = await mkdtemp(join(tmpdir(), 'heliograph-bench-redis-'));
   const options = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, '--save', ''];
-  const child = spawn(program, [...options, '--appendonly', 'yes', '--appendfsync', 'always'], {
-    stdio: 'ignore',
-  });
-  let isStopping = false;
-  const exited = once(child, 'exit');
-  void exited.then(() => {
-    if (!isStopping) onCrash(new Error('redis-server ended'));
-  });
-  const stop = async () => {
-    isStopping = true;
-    child.kill();
-    await exited;
-    await rm(folder, { recursive: true, force: true });
+  const part = {
+    name: 'redis-server',
+    command: program,
+    args: [...options, '--appendonly', 'yes', '--appendfsync', 'always'],
+    env: { PATH: process.env.PATH },
+    logFile: join(folder, 'redis.log'),
+    stopSignal: 'SIGTERM' as const,
+    stopGraceMs: 5_000,
+    isReady: () => acceptsConnections('127.0.0.1', port),
   };
-  const deadline = performance.now() + READY_WITHIN_MS;
-  while (!(await isListening(port))) {
-    if (performance.now() > deadline) {
-      await stop();
-      throw new Error('redis-server is not ready in time');
-    }
-    await sleep(50);
-  }
-  return { port, pid: child.pid ?? 0, stop };
-}
-
-async function isListening(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1');
-  try {
-    await once(socket, 'connect');
-    return true;
-  } catch {
-    return false;
-  } finally {
-    socket.destroy();
-  }
+  const remove = () => rm(folder, { recursive: true, force: true });
+  const { pid, stop } = await startBenchPart(part, onCrash).catch(async (error: unknown) => {
+    await remove();
+    throw error;
+  });
+  const stopAndRemove = async () => {
+    await stop();
+    await remove();
+  };
+  return { port, pid, stop: stopAndRemove };
 }

@@ -2,14 +2,11 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { describeExit, type PartProcess, startPartProcess } from '../../dev/embedded/process-part.ts';
 import { NODE_FLAGS, PROCESS_ENVIRONMENT } from '../../src/platform/config/process-options.ts';
+import { type BenchPart, startBenchPart } from './bench-part.ts';
 
 /** The directory of this checkout. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const READY_TIMEOUT_MS = 60_000;
-
-export type HeliographProcess = { pid: number; stop(): Promise<void> };
 
 /** Commands of `heliograph`. */
 export type ProcessName = 'api' | 'worker' | 'all';
@@ -45,46 +42,19 @@ export async function runMigrate(
 }
 
 /** Runs one command of `heliograph` as in production and waits until it is ready. */
-export async function startHeliographProcess(options: Options): Promise<HeliographProcess> {
+export async function startHeliographProcess(options: Options): Promise<BenchPart> {
   const { name, settings, checkout, ports, logFile, nodeArguments, onCrash } = options;
-  let stopping = false;
-  const part = startPartProcess({
+  const part = {
     name,
     command: process.execPath,
     args: [...NODE_FLAGS, ...nodeArguments, mainScript(checkout), name],
     env: environmentOf(settings),
     logFile,
-    stopSignal: 'SIGTERM',
+    stopSignal: 'SIGTERM' as const,
     stopGraceMs: 40_000,
     isReady: () => allReady(ports),
-  });
-  const stop = async () => {
-    stopping = true;
-    await part.stop();
   };
-  try {
-    await untilReady(name, part, ports);
-  } catch (error) {
-    await stop();
-    throw error;
-  }
-  void part.exited.then((exit) => {
-    if (!stopping) onCrash(new Error(`${name} ended: ${describeExit(exit)}\n${lastLines(part)}`));
-  });
-  return { pid: part.pid ?? 0, stop };
-}
-
-async function untilReady(name: string, part: PartProcess, ports: readonly number[]): Promise<void> {
-  const deadline = performance.now() + READY_TIMEOUT_MS;
-  while (!(await allReady(ports))) {
-    if (part.hasExited()) throw new Error(`${name} did not start:\n${lastLines(part)}`);
-    if (performance.now() > deadline) throw new Error(`${name} is not ready in time:\n${lastLines(part)}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
-
-function lastLines(part: PartProcess): string {
-  return part.lastLines().slice(-8).join('\n');
+  return await startBenchPart(part, onCrash);
 }
 
 async function allReady(ports: readonly number[]): Promise<boolean> {

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { findFreePorts } from '../../dev/embedded/ports.ts';
+import type { BenchPart } from './bench-part.ts';
 import { type ControlGroup, makeControlGroup } from './control-group.ts';
-import { type HeliographProcess, type ProcessName, startHeliographProcess } from './heliograph-process.ts';
+import { type ProcessName, startHeliographProcess } from './heliograph-process.ts';
 
 /** How the product is run. */
 export type ProductLayout = {
@@ -33,7 +34,7 @@ export type ProductOptions = {
 /** The processes of the product that run now, in the order of their start. */
 export type Product = { pids: Record<string, number[]>; stop(): Promise<void> };
 
-type Part = { kind: string; process: HeliographProcess; group: ControlGroup | null };
+type Part = { kind: string; process: BenchPart; group: ControlGroup | null };
 
 /** Starts API and workers and waits until they are ready. */
 export async function startProduct(given: ProductOptions, layout: ProductLayout): Promise<Product> {
@@ -101,7 +102,7 @@ async function startWorker(
 function start(
   { settings, checkout, logDir, nodeArguments, onCrash }: ProductOptions,
   own: { name: ProcessName; index: number; settings: Record<string, string>; ports: number[] },
-): Promise<HeliographProcess> {
+): Promise<BenchPart> {
   return startHeliographProcess({
     name: own.name,
     settings: { ...settings, ...own.settings },

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 
 /** Order matters: it is the offset from HELIOGRAPH_EMBEDDED_PORT_BASE. */
 const PORTS = {
@@ -134,4 +134,17 @@ export async function answersOk(url: string): Promise<boolean> {
   } catch {
     return false;
   }
+}
+
+/** Whether somebody listens there. */
+export async function acceptsConnections(host: string, port: number): Promise<boolean> {
+  return await new Promise((resolve) => {
+    const socket = connect({ host, port, timeout: 1_000 });
+    const end = (isOpen: boolean) => {
+      socket.destroy();
+      resolve(isOpen);
+    };
+    socket.once('connect', () => end(true));
+    for (const event of ['error', 'timeout']) socket.once(event, () => end(false));
+  });
 }
