@@ -9,6 +9,7 @@ import { LOOPS } from '../platform/loops.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { ensurePartitions } from '../platform/postgres/partitions.ts';
 import {
+  failureOf,
   finishHousekeepingStep,
   releaseHousekeepingStep,
   takeHousekeepingStep,
@@ -65,18 +66,15 @@ export async function runStep(
 ): Promise<boolean> {
   if (!(await takeHousekeepingStep(database, name, AGAIN_MS))) return false;
   const timeOut = AbortSignal.timeout(LONGEST_STEP_MS);
-  const failure = await run(AbortSignal.any([stopping, timeOut])).then(
-    () => null,
-    (error: unknown) => error ?? new Error('no reason given'),
-  );
+  const failure = await failureOf(run(AbortSignal.any([stopping, timeOut])));
   if (stopping.aborted) {
     await releaseHousekeepingStep(database, name).catch(() => undefined);
     return true;
   }
-  if (failure !== null) logger.warn({ step: name, err: failure }, 'a step of housekeeping failed');
-  const error = failure === null ? null : failure instanceof Error ? failure.message : String(failure);
+  if (failure !== null) logger.warn({ step: name, err: failure.error }, 'a step of housekeeping failed');
   const isDone = failure === null && !timeOut.aborted;
-  await finishHousekeepingStep(database, name, { error, nextMs: isDone ? everyMs : AGAIN_MS });
+  const nextMs = isDone ? everyMs : AGAIN_MS;
+  await finishHousekeepingStep(database, name, { error: failure?.text ?? null, nextMs });
   return true;
 }
 

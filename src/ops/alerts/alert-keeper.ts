@@ -5,6 +5,7 @@ import type { Logger } from '../../platform/logger.ts';
 import { type Loop, startLoop } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import {
+  failureOf,
   finishHousekeepingStep,
   listHousekeepingSteps,
   takeHousekeepingStep,
@@ -86,11 +87,7 @@ async function runStep(
   run: () => Promise<void>,
 ): Promise<void> {
   if (!(await takeHousekeepingStep(database, step, HOLD_MS))) return;
-  const error = await run().then(
-    () => null,
-    (failure: unknown) => failure ?? new Error('no reason given'),
-  );
-  const text = error === null ? null : error instanceof Error ? error.message : String(error);
-  await finishHousekeepingStep(database, step, { error: text, nextMs: everyMs });
-  if (error !== null) throw error;
+  const failure = await failureOf(run());
+  await finishHousekeepingStep(database, step, { error: failure?.text ?? null, nextMs: everyMs });
+  if (failure !== null) throw failure.error;
 }

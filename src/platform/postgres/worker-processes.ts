@@ -97,6 +97,17 @@ export async function releaseHousekeepingStep(database: Database, step: string):
   });
 }
 
+/** With what a step failed, and the text of it that is kept; null: it went well. */
+export async function failureOf(run: Promise<unknown>): Promise<{ error: unknown; text: string } | null> {
+  try {
+    await run;
+    return null;
+  } catch (reason) {
+    const error: unknown = reason ?? new Error('no reason given');
+    return { error, text: error instanceof Error ? error.message : String(error) };
+  }
+}
+
 /** Notes how a step ended, null for well, and when its next turn is; returns since when it fails. */
 export async function finishHousekeepingStep(
   database: Database,
