@@ -22,8 +22,8 @@ export type KnownCustomer = {
 /** Null for a customer who is not known, or about whom the item says something new. */
 export type FindCustomer = (owned: Owned<PlainItem>) => KnownCustomer | null;
 
-/** About 1 KiB each. */
-const MOST_CUSTOMERS = 10_000;
+/** About half a KiB each. The one that was seen longest ago goes first. */
+const MOST_CUSTOMERS = 65_536;
 
 /** Customers of late messages and statuses as the database had them then: who relies on it has the database compare. */
 export class KnownCustomers {
@@ -55,8 +55,15 @@ export class KnownCustomers {
   }
 
   #addPerson(owned: Owned<PlainItem>, person: Person): void {
-    if (this.#persons.size > MOST_CUSTOMERS) this.#persons.clear();
-    this.#persons.set(personKeyOf(owned), person);
+    this.#see(personKeyOf(owned), person);
+    const [longestAgo] = this.#persons.keys();
+    if (longestAgo !== undefined && this.#persons.size > MOST_CUSTOMERS) this.#persons.delete(longestAgo);
+  }
+
+  /** A Map keeps the order of insertion, so who was just seen stands last. */
+  #see(key: string, person: Person): void {
+    this.#persons.delete(key);
+    this.#persons.set(key, person);
   }
 
   subscribersOf(wabaId: string): readonly Subscriber[] {
@@ -64,9 +71,11 @@ export class KnownCustomers {
   }
 
   find(owned: Owned<PlainItem>): KnownCustomer | null {
-    const person = this.#persons.get(personKeyOf(owned));
+    const key = personKeyOf(owned);
+    const person = this.#persons.get(key);
     const subscribers = this.#subscribers.get(owned.wabaId);
     if (person === undefined || subscribers === undefined) return null;
+    this.#see(key, person);
     return saysNothingNew(owned.item, person) ? { person, subscribers, isNew: false } : null;
   }
 
