@@ -7,6 +7,9 @@ import type { Database } from '../../src/platform/postgres/database.ts';
 import { query } from '../../src/platform/postgres/sql.ts';
 import { silentLogger } from './silent-logger.ts';
 
+/** Of a direct intake: what takes long in a test is the machine. */
+export const ENDLESS_PATIENCE = { wholeMs: 20_000, locksMs: 20_000 };
+
 /** Stores bodies as the ingress does and takes them in as the worker does. */
 export async function takeIn(database: Database, ...bodies: Buffer[]): Promise<void> {
   await insertBodies(database, bodies);

@@ -6,8 +6,12 @@ import type { IntakeTools } from './intake-tools.ts';
 import { type Batch, batchOf, MOST, readPlain } from './plain-bodies.ts';
 import type { KeepAtOnce } from './store-bodies.ts';
 
-/** The sender waits meanwhile: what takes longer is kept as it is and ingested later. */
-const PATIENCE_MS = 250;
+/**
+ * The sender waits meanwhile: what takes longer is kept as it is and ingested later. Where the disk is slow that is a second
+ * write behind the first, so only a lock that another has is given up early.
+ */
+type Patience = { wholeMs: number; locksMs: number };
+const PATIENCE: Patience = { wholeMs: 1_000, locksMs: 250 };
 
 /**
  * A shard rests for so many times what an attempt in vain took: one that took too long is written a second time, one beside
@@ -17,8 +21,8 @@ const REST_TIMES = 10;
 const LONGEST_REST_MS = 1_000;
 
 /** For a process that is both ingress and worker. */
-export function makeDirectIntake(tools: IntakeTools, loop: IdleLoop, patienceMs = PATIENCE_MS): KeepAtOnce {
-  const intake = new IntakeBesideIngress(tools, loop, patienceMs);
+export function makeDirectIntake(tools: IntakeTools, loop: IdleLoop, patience = PATIENCE): KeepAtOnce {
+  const intake = new IntakeBesideIngress(tools, loop, patience);
   return (bodies, onSent, stored) => intake.attempt(bodies, onSent, stored);
 }
 
@@ -28,14 +32,14 @@ type IdleLoop = Pick<IntakeLoop, 'isIdle'>;
 class IntakeBesideIngress {
   readonly #tools: IntakeTools;
   readonly #loop: IdleLoop;
-  readonly #patienceMs: number;
+  readonly #patience: Patience;
   readonly #restsUntilMs = new Map<number, number>();
   readonly #underWay = new Set<UnderWay>();
 
-  constructor(tools: IntakeTools, loop: IdleLoop, patienceMs: number) {
+  constructor(tools: IntakeTools, loop: IdleLoop, patience: Patience) {
     this.#tools = tools;
     this.#loop = loop;
-    this.#patienceMs = patienceMs;
+    this.#patience = patience;
   }
 
   attempt(
@@ -85,11 +89,11 @@ class IntakeBesideIngress {
   #keep(batch: Batch, given: Pick<Ways, 'before' | 'onSent' | 'onOneStatement'>) {
     const startMs = performance.now();
     const late = Promise.withResolvers<'late'>();
-    const timeout = setTimeout(() => late.resolve('late'), this.#patienceMs);
+    const timeout = setTimeout(() => late.resolve('late'), this.#patience.wholeMs);
     const busy: number[] = [];
     const ways: Ways = {
       ...given,
-      waitMs: this.#patienceMs,
+      waitMs: this.#patience.locksMs,
       onBusy: (shard) => busy.push(shard),
     };
     const ended = keepAndTakeIn(this.#tools, batch, ways);
@@ -97,7 +101,7 @@ class IntakeBesideIngress {
       clearTimeout(timeout);
       const nowMs = performance.now();
       const tookMs = nowMs - startMs;
-      for (const shard of tookMs > this.#patienceMs ? batch.shards : busy)
+      for (const shard of tookMs > this.#patience.wholeMs ? batch.shards : busy)
         this.#restsUntilMs.set(shard, nowMs + Math.min(LONGEST_REST_MS, REST_TIMES * tookMs));
       return outcome === 'done';
     });

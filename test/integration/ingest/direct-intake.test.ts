@@ -17,7 +17,13 @@ import {
   messageStatus,
   textMessage,
 } from '../../support/load/upstream-bodies.ts';
-import { drainInbox, intakeTools, storedEvents, takeInBatch } from '../../support/take-in.ts';
+import {
+  drainInbox,
+  ENDLESS_PATIENCE,
+  intakeTools,
+  storedEvents,
+  takeInBatch,
+} from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
@@ -35,8 +41,7 @@ beforeEach(async () => {
   await addEndpoint(database, ACCOUNT.wabaId, 'https://one.example/hook');
   tools = intakeTools(database);
   await takeInBatch(tools);
-  // What takes long here is the machine.
-  direct = makeDirectIntake(tools, ALWAYS_IDLE, 20_000);
+  direct = makeDirectIntake(tools, ALWAYS_IDLE, ENDLESS_PATIENCE);
 });
 
 const inTurn = () => undefined;
@@ -78,7 +83,7 @@ test('bodies are taken in in the transaction that keeps them, numbers known or n
 
 test('bodies of a shard that is being taken in are kept the usual way, the others at once', async () => {
   const busy = shardOf(ACCOUNT.wabaId);
-  direct = makeDirectIntake(tools, { isIdle: (shard) => shard !== busy }, 20_000);
+  direct = makeDirectIntake(tools, { isIdle: (shard) => shard !== busy }, ENDLESS_PATIENCE);
   const bodies = [message('wamid.1'), bodyOf(other, [textMessage('wamid.2', 'hello')])].map(signedForAll);
   const { usual, tried, isKept } = direct(bodies, inTurn);
   expect([usual, tried]).toEqual([[bodies[0]], [bodies[1]]]);
@@ -273,7 +278,7 @@ describe('bodies are left to be kept the usual way, and nothing of them stays', 
 
 test('a change of owners sends one body of its shard the usual way, in a process that takes no turns there', async () => {
   tools = intakeTools(database);
-  direct = makeDirectIntake(tools, ALWAYS_IDLE, 20_000);
+  direct = makeDirectIntake(tools, ALWAYS_IDLE, ENDLESS_PATIENCE);
   for (const round of [1, 2]) {
     await database.transaction((trx) => lockIntake(trx, shardOf(ACCOUNT.wabaId)));
     expect(await keep([message(`wamid.${round}`)])).toBe(false);
@@ -295,11 +300,19 @@ test('a shard that another works on is left to it for a moment, and tried again 
   expect(await eventIds()).toEqual(['wamid.1']);
 });
 
+test('a disk that is slow for a moment has nothing written twice', async () => {
+  expect(await keep([message('wamid.1')])).toBe(true);
+  await atCommitOf('wamid.2', 'perform pg_sleep(0.35)');
+  direct = makeDirectIntake(tools, ALWAYS_IDLE);
+  expect(await acknowledge(message('wamid.2'))).toBe('at once');
+  expect(await states()).toEqual(['done', 'done']);
+});
+
 describe('an attempt that takes too long', () => {
   const stalled = async () => {
     await keep([message('wamid.1')]);
     await atCommitOf('wamid.2', 'perform pg_sleep(2.5)');
-    direct = makeDirectIntake(tools, ALWAYS_IDLE, 100);
+    direct = makeDirectIntake(tools, ALWAYS_IDLE, { wholeMs: 100, locksMs: 100 });
     expect(await keep([message('wamid.2')])).toBe(false);
   };
 
@@ -345,7 +358,7 @@ test('a lock that is held keeps nobody waiting for the answer, and what was trie
 test('events keep the order of the answers while another ingress keeps bodies the usual way', async () => {
   const intake = startIntake(tools);
   onTestFinished(() => intake.stop());
-  direct = makeDirectIntake(tools, intake, 20_000);
+  direct = makeDirectIntake(tools, intake, ENDLESS_PATIENCE);
   const ways = new Map<string, number>();
   const steps = ['sent', 'delivered', 'read'];
   const ladder = async (id: string) => {

@@ -20,7 +20,7 @@ import {
   messageStatus,
   textMessage,
 } from '../../support/load/upstream-bodies.ts';
-import { intakeTools, storedEvents } from '../../support/take-in.ts';
+import { ENDLESS_PATIENCE, intakeTools, storedEvents } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
@@ -44,7 +44,7 @@ beforeEach(async () => {
   const claims = { take: () => true, carry: () => undefined, cancel: () => undefined };
   const directClaims = () => ({ ...claims, token: randomUUID(), leaseMs: 60_000 });
   const idle = { isIdle: () => true };
-  const direct = makeDirectIntake({ ...intakeTools(own), directClaims }, idle, 20_000);
+  const direct = makeDirectIntake({ ...intakeTools(own), directClaims }, idle, ENDLESS_PATIENCE);
   keepAll = async (bodies) => {
     const given = bodies.map((body): SignedBody => ({ body, signedFor: null }));
     const { usual, isKept } = direct(given, () => undefined);

@@ -4,7 +4,7 @@ import type { IntakeTools } from '../../../src/ingest/intake/intake-tools.ts';
 import { openDatabase } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
-import { drainInbox, intakeTools, storedEvents } from '../../support/take-in.ts';
+import { drainInbox, ENDLESS_PATIENCE, intakeTools, storedEvents } from '../../support/take-in.ts';
 import { signed, startTestApi } from '../api/api-harness.ts';
 
 /** API and intake of one process. */
@@ -15,7 +15,7 @@ async function startBoth() {
     const database = openDatabase({ url, poolMax: 5, applicationName: 'worker', fixedPlans: true });
     onTestFinished(() => database.destroy());
     tools = intakeTools(database);
-    return { keepAtOnce: makeDirectIntake(tools, idle, 20_000) };
+    return { keepAtOnce: makeDirectIntake(tools, idle, ENDLESS_PATIENCE) };
   });
   if (tools === null) throw new Error('the API was built without intake');
   return { ...api, tools: tools as IntakeTools };

@@ -9,7 +9,7 @@ import { eraseCustomer } from '../../../src/ops/erasures/erasures.ts';
 import { exportCustomer } from '../../../src/ops/erasures/export-customer.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { drainInbox, intakeTools, storedEvents, takeIn } from '../../support/take-in.ts';
+import { drainInbox, ENDLESS_PATIENCE, intakeTools, storedEvents, takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
 import { bodyOf, startErasureWorld, unzipped, WABA } from '../erasures/erasure-world.ts';
@@ -177,7 +177,7 @@ describe('a customer whose `from` and `wa_id` differ', () => {
     const direct = makeDirectIntake(
       { ...intakeTools(database), directClaims },
       { isIdle: () => true },
-      20_000,
+      ENDLESS_PATIENCE,
     );
     const bodies = [
       pair(),
