@@ -40,6 +40,22 @@ export async function settleAndFollow(
   return (await settleDeliveries(database, settled, { worker: 'test', claim })).followers;
 }
 
+/** Records that these failed and wait for their next attempt. */
+export async function settleFailed(
+  database: Database,
+  deliveries: readonly ClaimedDelivery[],
+  token: string,
+): Promise<void> {
+  const settled = deliveries.map(({ deliveryId, deliveryDay, endpointId, attempts }) => ({
+    ...delivered({ deliveryId, token }, deliveryDay, endpointId, attempts),
+    nextState: 'retrying' as const,
+    delayMs: 60_000,
+    logState: 'pending' as const,
+    statusCode: 500,
+  }));
+  await settleDeliveries(database, settled, { worker: 'test', claim: null });
+}
+
 const NO_TIMINGS = {
   dnsMs: null,
   connectMs: null,

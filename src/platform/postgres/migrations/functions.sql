@@ -682,7 +682,7 @@ begin
   with gone as (
     delete from delivery_queue q
      using unnest(ids, next_states, follows) as r (id, next_state, follow)
-     where q.delivery_id = r.id and r.next_state is null and r.id = any (ours)
+     where q.delivery_id = any (ours) and q.delivery_id = r.id and r.next_state is null
     returning q.endpoint_id, q.lane, q.position, r.follow
   ), lanes as (
     select g.endpoint_id, g.lane, g.position,
@@ -710,7 +710,7 @@ begin
            first_failed_at = coalesce(q.first_failed_at, clock_timestamp()),
            blocks = blocks_now(q.endpoint_id, q.lane, q.event_day, q.event_uuid)
       from generate_subscripts(ids, 1) as n
-     where q.delivery_id = ids[n] and next_states[n] is not null and ids[n] = any (ours);
+     where q.delivery_id = ids[n] and next_states[n] is not null and q.delivery_id = any (ours);
   end if;
   insert into attempts (delivery_id, attempt, waba_id, endpoint_id, started_at, duration_ms, dns_ms, connect_ms, tls_ms,
                         first_byte_ms, reused, status_code, error_class, error_message, url, remote_address,
