@@ -7,21 +7,24 @@ export type EndpointTrouble = {
   tenantId: string;
   url: string;
   description: string;
-  mode: 'open' | 'probing' | 'disabled';
   since: Date;
   reason: string | null;
 };
 
-/** Without those that a user switched off. */
-export async function listEndpointTroubles(database: Database, limit: number): Promise<EndpointTrouble[]> {
+/** Those that fail, or those that were disabled for it; without those that a user switched off. */
+export async function listEndpointTroubles(
+  database: Database,
+  isDisabled: boolean,
+  limit: number,
+): Promise<EndpointTrouble[]> {
   return await query<EndpointTrouble>(
     database,
-    `select e.id, e.waba_id as "wabaId", w.tenant_id as "tenantId", e.url, e.description, e.mode, e.mode_reason as reason,
+    `select e.id, e.waba_id as "wabaId", w.tenant_id as "tenantId", e.url, e.description, e.mode_reason as reason,
             coalesce(e.failing_since, e.mode_changed_at) as since
        from webhook_endpoints e join wabas w on w.waba_id = e.waba_id
-      where e.failing_notified and e.mode in ('open', 'probing', 'disabled') and w.removed_at is null
+      where e.failing_notified and e.mode <> 'paused' and (e.mode = 'disabled') = :isDisabled and w.removed_at is null
       order by e.id limit :limit`,
-    { limit },
+    { isDisabled, limit },
   );
 }
 

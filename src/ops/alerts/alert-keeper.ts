@@ -57,11 +57,11 @@ export function startAlertKeeper({
 export async function keepAlerts(tools: AlertKeeperTools, now: Date): Promise<boolean> {
   const { database, logger } = tools;
   const isMore = await notifyOfChanges(database);
-  await runStep(database, ACTIVITY_STEP, HOUR_MS, async () => {
-    const before = (await listHousekeepingSteps(database)).find(({ step }) => step === ACTIVITY_STEP);
-    await noteActivity(database, before?.succeededAt ?? null, now);
-  });
   await runStep(database, ALERTS_STEP, EVERY_MS, async () => {
+    await runStep(database, ACTIVITY_STEP, HOUR_MS, async () => {
+      const before = (await listHousekeepingSteps(database)).find(({ step }) => step === ACTIVITY_STEP);
+      await noteActivity(database, before?.succeededAt ?? null, now);
+    });
     const failed = await turn(tools, now);
     for (const { kind, error } of failed) logger.warn({ kind, err: error }, 'alert check failed');
     if (failed.length > 0)

@@ -38,8 +38,11 @@ const KEY_URL_DAYS = 7;
 /** A condition without its kind; `latestAt` left out: it lasts. */
 type Found = Omit<Condition, 'kind' | 'latestAt'> & { latestAt?: Date };
 
-/** What was found of one kind; null: it is not known at present. */
-type Look = (database: Database, now: Date) => Promise<Found[] | null>;
+/** Of rows that were cut, fewer conditions than the limit may be left. */
+type Cut = { found: Found[]; isWhole: boolean };
+
+/** What was found of one kind, whole if it is below the limit; null: it is not known at present. */
+type Look = (database: Database, now: Date) => Promise<Found[] | Cut | null>;
 
 /** The present conditions of each kind, in the words of its runbook. */
 const LOOKS: Readonly<Record<AlertKind, Look>> = {
@@ -165,10 +168,11 @@ export async function lookForConditions(
     // A developer sets up endpoints with a key all day.
     if (isDevelopment && KINDS[kind].isNotice) continue;
     try {
-      const found = await look(database, now);
-      if (found === null) continue;
+      const seen = await look(database, now);
+      if (seen === null) continue;
+      const { found, isWhole } = Array.isArray(seen) ? cutOf(seen, [seen]) : seen;
       const conditions = found.map((one) => ({ latestAt: null, ...one, kind }));
-      looked.push({ kind, conditions, isWhole: found.length < MOST });
+      looked.push({ kind, conditions, isWhole });
     } catch (error) {
       looked.push({ kind, error });
     }
@@ -176,36 +180,35 @@ export async function lookForConditions(
   return looked;
 }
 
+function cutOf(found: Found[], lists: readonly (readonly unknown[])[]): Cut {
+  return { found, isWhole: lists.every(({ length }) => length < MOST) };
+}
+
 async function troubles(database: Database, isDisabled: boolean): Promise<Found[]> {
-  const found = await listEndpointTroubles(database, MOST);
-  return found
-    .filter(({ mode }) => (mode === 'disabled') === isDisabled)
-    .map(({ id, wabaId, tenantId, url, description, since, reason }) => ({
-      wabaId,
-      tenantId,
-      subject: id,
-      reason: isDisabled
-        ? `Endpoint ${id} (${description || shownUrl(url)}) was disabled: ${reason ?? 'no reason given'}.`
-        : `Endpoint ${id} (${description || shownUrl(url)}) fails: ${reason ?? 'every attempt fails'}.`,
-      details: { endpointId: id, since: since.toISOString() },
-    }));
+  const found = await listEndpointTroubles(database, isDisabled, MOST);
+  return found.map(({ id, url, description, since, reason, ...owner }) => ({
+    ...owner,
+    subject: id,
+    reason: isDisabled
+      ? `Endpoint ${id} (${description || shownUrl(url)}) was disabled: ${reason ?? 'no reason given'}.`
+      : `Endpoint ${id} (${description || shownUrl(url)}) fails: ${reason ?? 'every attempt fails'}.`,
+    details: { endpointId: id, since: since.toISOString() },
+  }));
 }
 
 /** Of a URL only the host is written down: the rest can be secret. */
-async function urlsSetByKeys(database: Database): Promise<Found[]> {
+async function urlsSetByKeys(database: Database): Promise<Cut> {
   const recent = { days: KEY_URL_DAYS, limit: MOST };
   const endpoints = await listUrlsSetByKeys(database, recent);
+  const operations = await listOperationsUrlsSetByKeys(database, recent);
   const found = [
     ...endpoints.map(({ id, ...set }) => ({ ...set, subject: `endpoint ${id}` })),
-    ...(await listOperationsUrlsSetByKeys(database, recent)).map((set) => ({
-      ...set,
-      subject: `operations URL ${set.wabaId}`,
-    })),
+    ...operations.map((set) => ({ ...set, subject: `operations URL ${set.wabaId}` })),
   ];
   const byKeyAndDay = Map.groupBy(found, ({ keyId, setAt }) => `key ${keyId} ${dayText(setAt)}`);
   const urls = [...byKeyAndDay].map(([subject, sets]) => ({ ...urlsOfKey(sets), subject }));
   const flows = await listLatestChanges(database, DESTINATION_SET, recent);
-  return [...urls, ...flows.map(flowDestination)];
+  return cutOf([...urls, ...flows.map(flowDestination)], [endpoints, operations, flows]);
 }
 
 type UrlSet = { wabaId: string; tenantId: string; subject: string; url: string; keyId: string; setAt: Date };
@@ -267,13 +270,14 @@ async function upstreamProblems(database: Database, kind: ProblemKind): Promise<
 const SHARED_DAYS = 7;
 
 /** Numbers of which others have conversations from the beginning are no news. */
-async function sharedNumbers(database: Database): Promise<Found[]> {
+async function sharedNumbers(database: Database): Promise<Cut> {
   const problems = await listUpstreamProblems(database, 'number_shared', MOST);
   const numbers = problems.map(({ wabaId, subject }) => ({ wabaId, phoneNumberId: subject }));
   const joined = await numbersWithMessages(database, numbers, SHARED_DAYS);
-  return problems.flatMap(({ subject, reason, reportedAt: _at, ...owner }) =>
+  const found = problems.flatMap(({ subject, reason, reportedAt: _at, ...owner }) =>
     joined.has(subject) ? [{ ...owner, subject, reason, details: { phoneNumberId: subject } }] : [],
   );
+  return cutOf(found, [problems]);
 }
 
 /** While bodies wait for intake, nothing can be said of what has come. */

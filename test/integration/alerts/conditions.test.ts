@@ -4,6 +4,8 @@ import { noteTokenRefused, noteTokenTaken } from '../../../src/features/accounts
 import { holdEndpoint } from '../../../src/features/endpoints/endpoint-modes.ts';
 import { insertApiKey, revokeApiKey } from '../../../src/features/keys/api-key-store.ts';
 import { allAlerts, countNewAlerts } from '../../../src/ops/alerts/alerts.ts';
+import { lookForConditions } from '../../../src/ops/alerts/conditions.ts';
+import { MOST_LISTED } from '../../../src/ops/health/database-questions.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
@@ -40,6 +42,36 @@ describe('conditions', () => {
     await holdEndpoint({ database, actor: SYSTEM }, tenant.wabaId, change);
     await look();
     expect(await seen()).toEqual([]);
+  });
+
+  test('an endpoint that fails, however many were disabled before it', async () => {
+    const { database } = store;
+    await execute(
+      database,
+      `insert into webhook_endpoints (waba_id, url, secret_sealed, mode, failing_notified)
+       select :wabaId, 'https://shop.example/' || n, 'none', 'disabled', true from generate_series(1, :many) n`,
+      { wabaId: tenant.wabaId, many: MOST_LISTED },
+    );
+    const { id } = await addEndpoint(database, tenant.wabaId, 'https://shop.example/last');
+    await execute(database, 'update webhook_endpoints set failing_notified = true where id = :id', { id });
+    const looked = await lookForConditions(database, new Date());
+    const failing = looked.find(({ kind }) => kind === 'endpoint_failing');
+    expect(failing).toMatchObject({ conditions: [{ subject: id }], isWhole: true });
+    const disabled = looked.find(({ kind }) => kind === 'endpoint_disabled');
+    expect(disabled).toMatchObject({ conditions: { length: MOST_LISTED }, isWhole: false });
+  });
+
+  test('what one key set is one alert, and never all there is where more than the limit was set', async () => {
+    const { database } = store;
+    await execute(
+      database,
+      `insert into webhook_endpoints (waba_id, url, secret_sealed, url_set_by_key)
+       select :wabaId, 'https://shop.example/' || n, 'none', 1 from generate_series(1, :many) n`,
+      { wabaId: tenant.wabaId, many: MOST_LISTED },
+    );
+    const looked = await lookForConditions(database, new Date());
+    const set = looked.find(({ kind }) => kind === 'url_set_by_key');
+    expect(set).toMatchObject({ conditions: { length: 1 }, isWhole: false });
   });
 
   test('an endpoint that takes deliveries too slowly, and then all deliveries', async () => {
