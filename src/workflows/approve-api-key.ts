@@ -84,7 +84,7 @@ async function followUntilOver(input: ApproveApiKeyInput, inbox: Inbox): Promise
 /** What makes the run easy to find and to understand in the Temporal UI. */
 function describeOnce({ wabaId }: ApproveApiKeyInput, { tenantId, memo }: SeenRequest): void {
   upsertMemo(memo);
-  upsertSearchAttributes(searchAttributes({ tenantId, wabaId }).getAll());
+  upsertSearchAttributes(searchAttributes({ tenantId, wabaId }));
 }
 
 /** What signals brought, until it is dealt with. */

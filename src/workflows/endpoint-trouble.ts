@@ -170,5 +170,5 @@ function show({ details, tenantId, wabaId }: TroubleShown): void {
   setCurrentDetails(details);
   // A run begins with the attribute of its endpoint only.
   const isNew = workflowInfo().typedSearchAttributes.getAll().length < 2;
-  if (isNew) upsertSearchAttributes(searchAttributes({ tenantId, wabaId }).getAll());
+  if (isNew) upsertSearchAttributes(searchAttributes({ tenantId, wabaId }));
 }

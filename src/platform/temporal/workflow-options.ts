@@ -1,9 +1,4 @@
-import {
-  defineSearchAttributeKey,
-  type RetryPolicy,
-  SearchAttributeType,
-  TypedSearchAttributes,
-} from '@temporalio/common';
+import type { RetryPolicy, SearchAttributePair } from '@temporalio/common';
 
 const WORKFLOWS_SUFFIX = '-deliveries';
 
@@ -43,30 +38,31 @@ export const LOST_WORKER_RETRY: RetryPolicy = {
 
 export const NEWS_SIGNAL = 'news';
 
-/** Search attributes by which operators filter workflows; registered at start (registerSearchAttributes). */
-const KEYS = {
-  tenantId: defineSearchAttributeKey('HeliographTenantId', SearchAttributeType.KEYWORD),
-  wabaId: defineSearchAttributeKey('HeliographWabaId', SearchAttributeType.KEYWORD),
-  endpointId: defineSearchAttributeKey('HeliographEndpointId', SearchAttributeType.KEYWORD),
-  eventId: defineSearchAttributeKey('HeliographEventId', SearchAttributeType.KEYWORD),
-  eventType: defineSearchAttributeKey('HeliographEventType', SearchAttributeType.KEYWORD),
+/** Search attributes by which operators filter workflows, all keywords; registered at start (registerSearchAttributes). */
+const NAMES = {
+  tenantId: 'HeliographTenantId',
+  wabaId: 'HeliographWabaId',
+  endpointId: 'HeliographEndpointId',
+  eventId: 'HeliographEventId',
+  eventType: 'HeliographEventType',
 };
 
-export const SEARCH_ATTRIBUTE_NAMES: readonly string[] = Object.values(KEYS).map((key) => key.name);
+export const SEARCH_ATTRIBUTE_NAMES: readonly string[] = Object.values(NAMES);
 
 export function eventQuery(eventIdHash: string): string {
-  return `${KEYS.eventId.name}="${eventIdHash}"`;
+  return `${NAMES.eventId}="${eventIdHash}"`;
 }
 
 /** Keyword values are cut by some stores. */
 const MAX_VALUE_CHARS = 255;
 
+/** As the client takes them; its module takes long to load, and most commands of the command line have no use for it. */
 export function searchAttributes(
-  values: Partial<Record<keyof typeof KEYS, string | null>>,
-): TypedSearchAttributes {
-  const pairs = Object.entries(KEYS).flatMap(([name, key]) => {
-    const value = values[name as keyof typeof KEYS];
-    return value === undefined || value === null ? [] : [{ key, value: value.slice(0, MAX_VALUE_CHARS) }];
+  values: Partial<Record<keyof typeof NAMES, string | null>>,
+): SearchAttributePair[] {
+  return Object.entries(NAMES).flatMap(([member, name]) => {
+    const value = values[member as keyof typeof NAMES];
+    if (value === undefined || value === null) return [];
+    return [{ key: { name, type: 'KEYWORD' }, value: value.slice(0, MAX_VALUE_CHARS) }];
   });
-  return new TypedSearchAttributes(pairs);
 }

@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import type { TypedSearchAttributes } from '@temporalio/common';
+import type { SearchAttributePair } from '@temporalio/common';
 import { expect, onTestFinished, test } from 'vitest';
 import { storeMediaTask } from '../../../../src/features/messages/media/media.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
@@ -20,8 +20,8 @@ test('workflows of tasks are found by tenant, WABA, event and its type', async (
   const task = storeMediaTask({ wabaId: WABA, messageId: '1', eventId: 'wamid.1_media' });
   await database.transaction((trx) => insertWorkflowTasks(trx, [task]));
   const found: Record<string, unknown>[] = [];
-  const start = async (_: string, options: { typedSearchAttributes: TypedSearchAttributes }) => {
-    const pairs = options.typedSearchAttributes.getAll();
+  const start = async (_: string, options: { typedSearchAttributes: SearchAttributePair[] }) => {
+    const pairs = options.typedSearchAttributes;
     found.push(Object.fromEntries(pairs.map(({ key, value }) => [key.name, value])));
   };
   const client = { workflow: { start } } as unknown as Client;
