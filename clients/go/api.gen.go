@@ -16,6 +16,7 @@ const (
 	ErrorCodeAccessTokenMissing           ErrorCode = "access_token_missing"
 	ErrorCodeAttemptUnderWay              ErrorCode = "attempt_under_way"
 	ErrorCodeBodyTooLarge                 ErrorCode = "body_too_large"
+	ErrorCodeConversationOfGroup          ErrorCode = "conversation_of_group"
 	ErrorCodeDeliveriesPending            ErrorCode = "deliveries_pending"
 	ErrorCodeDeliveryHeld                 ErrorCode = "delivery_held"
 	ErrorCodeDeliveryNotFirst             ErrorCode = "delivery_not_first"
@@ -49,6 +50,7 @@ const (
 	ErrorCodeNoSigningKey                 ErrorCode = "no_signing_key"
 	ErrorCodeNotFound                     ErrorCode = "not_found"
 	ErrorCodeNothingToReplay              ErrorCode = "nothing_to_replay"
+	ErrorCodeOutcomeUnknown               ErrorCode = "outcome_unknown"
 	ErrorCodePaymentConfigurationRequired ErrorCode = "payment_configuration_required"
 	ErrorCodeRateLimitExceeded            ErrorCode = "rate_limit_exceeded"
 	ErrorCodeRecipientNotOpen             ErrorCode = "recipient_not_open"
@@ -181,6 +183,18 @@ type ChangedWebhookEndpointPublicKeysItem struct {
 	PublicKey string     `json:"publicKey"`
 }
 
+// ControlThreadRequest defines model for ControlThreadRequest.
+type ControlThreadRequest struct {
+	// Action One of take, pass, release.
+	Action   string `json:"action"`
+	Metadata string `json:"metadata,omitempty"`
+}
+
+// ControlledThread defines model for ControlledThread.
+type ControlledThread struct {
+	Thread *Thread `json:"thread"`
+}
+
 // Conversation defines model for Conversation.
 type Conversation struct {
 	CreatedAt     time.Time            `json:"createdAt"`
@@ -211,7 +225,7 @@ type ConversationDetails struct {
 	MessageCounts         ConversationDetailsMessageCounts         `json:"messageCounts"`
 	PhoneNumber           ConversationDetailsPhoneNumber           `json:"phoneNumber"`
 	PhoneNumberID         string                                   `json:"phoneNumberId"`
-	Thread                *ConversationDetailsThread               `json:"thread"`
+	Thread                *Thread                                  `json:"thread"`
 }
 
 // ConversationDetailsCustomer defines model for ConversationDetailsCustomer.
@@ -242,14 +256,6 @@ type ConversationDetailsPhoneNumber struct {
 	DisplayPhoneNumber string `json:"displayPhoneNumber"`
 	PhoneNumberID      string `json:"phoneNumberId"`
 	VerifiedName       string `json:"verifiedName"`
-}
-
-// ConversationDetailsThread defines model for ConversationDetailsThread.
-type ConversationDetailsThread struct {
-	// Owner One of us, other, unknown.
-	Owner string    `json:"owner"`
-	Role  *string   `json:"role"`
-	Since time.Time `json:"since"`
 }
 
 // ConversationList defines model for ConversationList.
@@ -3711,6 +3717,14 @@ type TestRequest struct {
 	Sample string `json:"sample,omitempty"`
 }
 
+// Thread defines model for Thread.
+type Thread struct {
+	// Owner One of us, other, unknown.
+	Owner string    `json:"owner"`
+	Role  *string   `json:"role"`
+	Since time.Time `json:"since"`
+}
+
 // UploadedMedia defines model for UploadedMedia.
 type UploadedMedia struct {
 	CreatedAt time.Time `json:"createdAt"`
@@ -4150,6 +4164,9 @@ type GetWebhookEndpointStatisticsParams struct {
 
 // SearchConversationsJSONRequestBody defines body for SearchConversations for application/json ContentType.
 type SearchConversationsJSONRequestBody = ConversationSearch
+
+// ControlThreadJSONRequestBody defines body for ControlThread for application/json ContentType.
+type ControlThreadJSONRequestBody = ControlThreadRequest
 
 // RequestErasureJSONRequestBody defines body for RequestErasure for application/json ContentType.
 type RequestErasureJSONRequestBody = ErasureRequest
@@ -4719,6 +4736,19 @@ func (c *Client) ListConversationMessages(ctx context.Context, id string, params
 		request.query("until", params.Until)
 	}
 	return call[MessageList](ctx, c, request)
+}
+
+// ControlThread Take, pass or release a conversation
+//
+// POST /api/external/conversations/{id}/thread
+//
+// Of a number that several responders share. `take` is for the escalation partner only; `pass` gives the conversation to the escalation partner, who sees `metadata`; after `release` upstream chooses who receives the next message. Upstream is called once and never again: after `outcome_unknown` the owner is `unknown` until upstream reports one.
+//
+// Scope: `send`.
+func (c *Client) ControlThread(ctx context.Context, id string, body ControlThreadRequest) (*ControlledThread, error) {
+	request := requestTo(http.MethodPost, "/api/external/conversations/%s/thread", id)
+	request.body = body
+	return call[ControlledThread](ctx, c, request)
 }
 
 // DropDelivery Drop a delivery

@@ -1,12 +1,16 @@
-/** The upstream operation that a fault hits. */
-type FaultTarget =
-  | 'media_lookup'
-  | 'media_download'
-  | 'media_upload'
-  | 'send'
-  | 'catalog'
-  | 'templates'
-  | 'payments';
+/** The upstream operations that a fault can hit. */
+export const FAULT_TARGETS = [
+  'media_lookup',
+  'media_download',
+  'media_upload',
+  'send',
+  'catalog',
+  'templates',
+  'payments',
+  'thread_control',
+] as const;
+
+type FaultTarget = (typeof FAULT_TARGETS)[number];
 
 /** What goes wrong. */
 type FaultKind = 'slow' | 'status' | 'wrong_hash' | 'gone' | 'reset' | 'endless' | 'too_large' | 'expired';
@@ -38,12 +42,7 @@ export const faultRequestSchema = {
   additionalProperties: false,
   required: ['match', 'kind'],
   properties: {
-    match: {
-      enum: [
-        ...(['media_lookup', 'media_download', 'media_upload'] as const),
-        ...(['send', 'catalog', 'templates', 'payments'] as const),
-      ],
-    },
+    match: { enum: FAULT_TARGETS },
     kind: { enum: ['slow', 'status', 'wrong_hash', 'gone', 'reset', 'endless', 'too_large', 'expired'] },
     id: { type: 'string', minLength: 1, maxLength: 64 },
     status: { type: 'integer', minimum: 400, maximum: 599 },

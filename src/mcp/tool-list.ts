@@ -43,6 +43,7 @@ const CHOSEN: Readonly<Record<string, Effect>> = {
   getPayment: LOOKS,
   sendMessage: { isDestructive: true, isIdempotent: false },
   markMessageRead: SETS,
+  controlThread: SETS,
   testWebhookEndpoint: ADDS,
   retryDelivery: ADDS,
   retryWebhookEndpoint: ADDS,

@@ -1,4 +1,5 @@
 import { Argument, Command, InvalidArgumentError } from 'commander';
+import { FAULT_TARGETS } from '../fault-register.ts';
 import { type CommandEnvironment, sandboxAction } from './sandbox-action.ts';
 
 type FaultOptions = {
@@ -10,7 +11,6 @@ type FaultOptions = {
   accepted?: boolean;
 };
 
-const TARGETS = ['media_lookup', 'media_download', 'send', 'catalog'];
 const KINDS = ['slow', 'status', 'wrong_hash', 'gone', 'reset', 'endless', 'too_large', 'expired'];
 
 function wholeNumber(text: string): number {
@@ -23,7 +23,7 @@ function wholeNumber(text: string): number {
 function addCommand(environment: CommandEnvironment): Command {
   const command = new Command('add')
     .description('let the platform fail')
-    .addArgument(new Argument('<target>', 'what fails').choices(TARGETS))
+    .addArgument(new Argument('<target>', 'what fails').choices(FAULT_TARGETS))
     .addArgument(new Argument('<kind>', 'how it fails').choices(KINDS))
     .option('--id <id>', 'only for this media, phone number or catalog id')
     .option('--status <number>', 'HTTP status, for kind status', wholeNumber)

@@ -4,6 +4,7 @@ import type { NumberSettings } from '../account-objects.ts';
 import { userIdOf } from '../payloads/customer-identity.ts';
 import type { JsonObject } from '../payloads/webhook-body.ts';
 import type { UpstreamContext } from '../upstream-context.ts';
+import { answerFault } from './fault-answer.ts';
 import { invalidParameter, objectMissing } from './graph-failure.ts';
 import { GRAPH_OBJECT_PATH, type GraphObjectRoute, graphPage } from './graph-page.ts';
 import { pickFields } from './phone-number-object.ts';
@@ -37,8 +38,27 @@ export function registerNumberEdges(app: FastifyInstance, context: UpstreamConte
     Object.assign(automation, body);
     return SUCCESS;
   });
+  at('POST', 'thread_control', (_settings, { body, params }, reply) =>
+    threadControl(context, params.id, body, reply),
+  );
   blockedUsers(at, context);
   qrCodes(at);
+}
+
+/** Takes every action, from whoever asks; a fault of `thread_control` with code 2494191 is the refusal of a `take`. */
+async function threadControl(
+  context: UpstreamContext,
+  id: string,
+  body: JsonObject | undefined,
+  reply: FastifyReply,
+): Promise<unknown> {
+  const fault = context.faults.take('thread_control', id);
+  if (fault !== undefined && (await answerFault(context, reply, fault, { id }))) return reply;
+  const isForOne = (body?.to === undefined) !== (body?.recipient === undefined);
+  if (isForOne && ['take', 'pass', 'release'].includes(String(body?.action))) {
+    return { messaging_product: 'whatsapp' };
+  }
+  return refuse(reply, invalidParameter(100, 'Give to or recipient, and an action.'));
 }
 
 type At = (method: 'GET' | 'POST' | 'DELETE', edge: string, handle: Handler) => void;

@@ -283,6 +283,11 @@ const CODES = {
     advice:
       'A key has 5 streams at a time, and a business 20. Close one, or try again after the time in the header Retry-After.',
   },
+  conversation_of_group: {
+    status: 422,
+    message: 'The conversation of a group has no owner among several responders.',
+    advice: 'Use the id of a conversation with one customer.',
+  },
   message_not_inbound: {
     status: 422,
     message: 'Only a message of a customer can be marked as read.',
@@ -321,6 +326,13 @@ const CODES = {
     message: 'The upstream platform does not answer at the moment.',
     advice:
       'Try again after the time in the header Retry-After. The member "upstream" contains the upstream platform’s error when there is one.',
+  },
+  outcome_unknown: {
+    status: 502,
+    type: 'upstream_error',
+    message: 'The upstream platform gave no answer. It may have done it, or not.',
+    advice:
+      'The service does not repeat the call. Wait for the next report of upstream before you repeat it.',
   },
   message_not_sent: {
     status: 424,

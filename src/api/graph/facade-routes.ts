@@ -9,6 +9,7 @@ import { facadeDownloads, facadeUploads } from './media-routes.ts';
 import { facadePasses } from './pass-routes.ts';
 import { readMessageForms } from './send-forms.ts';
 import { facadeSends } from './send-routes.ts';
+import { facadeThreads } from './thread-routes.ts';
 
 const HANDLER_TIMEOUT_MS = 15_000;
 const BODY_LIMITS = {
@@ -42,6 +43,7 @@ export async function facadeRoutes(scope: FastifyInstance, context: ExternalCont
       readMessageForms(forms);
       facadeSends(forms, context);
     });
+    facadeThreads(secured, context);
     facadeUploads(secured, context);
     facadeDownloads(secured, context);
     facadePasses(secured, context);

@@ -184,6 +184,12 @@ const DetailedGroup = named('GroupDetails', {
   ),
 });
 
+export const ThreadShape = named('Thread', {
+  owner: Type.Enum(['us', 'other', 'unknown']),
+  role: nullable(Type.String(), 'customer_service'),
+  since: dateTime('2026-11-21T09:29:58.000Z'),
+});
+
 const DetailedConversation = named('ConversationDetails', {
   ...Conversation.properties,
   group: Type.Optional(DetailedGroup),
@@ -205,13 +211,7 @@ const DetailedConversation = named('ConversationDetails', {
     lastCallAt: nullable(dateTime()),
   }),
   /** Null where no other responder shares the number, and while the conversation is idle. */
-  thread: nullable(
-    Type.Object({
-      owner: Type.Enum(['us', 'other', 'unknown']),
-      role: nullable(Type.String(), 'customer_service'),
-      since: dateTime('2026-11-21T09:29:58.000Z'),
-    }),
-  ),
+  thread: nullable(ThreadShape),
   lastMessage: nullable(Message, exampleOf(Message)),
 });
 

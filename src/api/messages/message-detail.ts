@@ -10,11 +10,12 @@ import {
   type MessageAnnotation,
 } from '../../features/messages/conversations/message-list.ts';
 import { listParticipants, type Participant } from '../../features/messages/conversations/participants.ts';
+import { findThread } from '../../features/messages/conversations/thread.ts';
 import { localMessageId } from '../../features/messages/messages.ts';
-import { sendErrorOf } from '../../features/messages/send/send-error.ts';
-import { sendErrorAdvice } from '../../features/messages/send/upstream-errors.ts';
+import { refusalAdvice, sendErrorOf } from '../../features/messages/send/send-error.ts';
 import { isMembers, membersOf } from '../../platform/json/json-members.ts';
 import { notFound } from '../errors/api-error.ts';
+import type { ExternalContext } from '../external/external-app.ts';
 import {
   AnyObject,
   count,
@@ -106,12 +107,26 @@ export const getMessage = restOperation({
       mediaUrls.linksOf(wabaId),
       listParticipants(database, [message]),
     ]);
-    const about = { statuses, annotations, participants: participants.get(message.id) };
+    const isOthersThread = await isRefusedToOther(database, wabaId, message, statuses);
+    const about = { statuses, annotations, participants: participants.get(message.id), isOthersThread };
     return sendJsonText(reply, detailJson(message, about, linkTo));
   },
 });
 
+/** Upstream may refuse a free-form message to the conversation of another responder after it has taken it, too. */
+async function isRefusedToOther(
+  database: ExternalContext['database'],
+  wabaId: string,
+  { sendState, type, conversationId }: MessageDetail,
+  statuses: readonly MessageStatus[],
+): Promise<boolean> {
+  const isRefused = statuses.some(({ status }) => status === 'failed');
+  if (sendState === null || type === 'template' || !isRefused) return false;
+  return (await findThread(database, wabaId, conversationId))?.owner === 'other';
+}
+
 type AboutMessage = {
+  isOthersThread: boolean;
   statuses: readonly MessageStatus[];
   annotations: readonly MessageAnnotation[];
   participants: readonly Participant[] | undefined;
@@ -119,14 +134,14 @@ type AboutMessage = {
 
 function detailJson(
   message: MessageDetail,
-  { statuses, annotations, participants }: AboutMessage,
+  { statuses, annotations, participants, isOthersThread }: AboutMessage,
   linkTo: Parameters<typeof messageMembers>[2],
 ): string {
   return messageText(message, annotations, {
     ...messageMembers(message, annotations, linkTo),
     ...participantMembers(participants),
     ...(message.sendState !== null && outboundMembers(message)),
-    statuses: statuses.map(statusJson),
+    statuses: statuses.map((status) => statusJson(status, isOthersThread)),
   });
 }
 
@@ -150,7 +165,10 @@ function outboundMembers({ content, attempts, upstreamStatus, waId, sendError }:
   };
 }
 
-function statusJson({ status, at, receivedAt, content, participant }: MessageStatus) {
+function statusJson(
+  { status, at, receivedAt, content, participant }: MessageStatus,
+  isOthersThread: boolean,
+) {
   const { recipient_id: recipientId, pricing, conversation, errors } = membersOf(JSON.parse(content));
   return {
     status,
@@ -160,11 +178,13 @@ function statusJson({ status, at, receivedAt, content, participant }: MessageSta
     ...(participant !== '' && { participant }),
     ...(isMembers(pricing) && { pricing }),
     ...(isMembers(conversation) && { conversation }),
-    ...(Array.isArray(errors) && { errors: errors.filter(isMembers).map(withAdvice) }),
+    ...(Array.isArray(errors) && {
+      errors: errors.filter(isMembers).map((error) => withAdvice(error, isOthersThread)),
+    }),
   };
 }
 
-function withAdvice(error: Record<string, unknown>) {
-  const advice = typeof error.code === 'number' ? sendErrorAdvice(error.code) : null;
+function withAdvice(error: Record<string, unknown>, isOthersThread: boolean) {
+  const advice = refusalAdvice(typeof error.code === 'number' ? error.code : null, isOthersThread);
   return { ...error, ...(advice !== null && { advice }) };
 }

@@ -22,6 +22,7 @@ import { getMessage } from '../messages/message-detail.ts';
 import { getPayment } from '../messages/payments/get-payment.ts';
 import { listTemplates } from '../messages/send/list-templates.ts';
 import { sendMessage } from '../messages/send/send-message.ts';
+import { controlThreadOperation } from '../messages/thread-control.ts';
 import { MEDIA_OPERATIONS } from '../messages/uploads/media-routes.ts';
 import { REPLAY_OPERATIONS } from '../replays/replays.ts';
 import type { Operation } from './operation.ts';
@@ -34,6 +35,7 @@ export const OPERATIONS: readonly Operation[] = [
   listAllConversations,
   searchConversations,
   getConversation,
+  controlThreadOperation,
   listMessages,
   getMessageMedia,
   ...EVENT_OPERATIONS,

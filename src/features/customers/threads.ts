@@ -12,7 +12,8 @@ export type ThreadReport = {
 };
 
 /**
- * The latest report counts, in whatever order they come; of different ones of the same second none is taken for the right one.
+ * The latest report counts, in whatever order they come. Of different ones of the same second none is taken for the right one; a call of
+ * ours has a finer time than upstream's reports, and counts more than one of its second that came before it.
  */
 export async function noteThreads(
   trx: Transaction | Database,
@@ -22,11 +23,11 @@ export async function noteThreads(
     await execute(
       trx,
       `update conversations c
-          set thread_owner = case when thread_since = :since and thread_owner <> :owner then 'unknown' else :owner end,
+          set thread_owner = case when date_trunc('second', thread_since) = :since and thread_owner <> :owner then 'unknown' else :owner end,
               thread_role = case when thread_since is distinct from cast(:since as timestamptz) then :role
                                  when thread_owner = :owner then coalesce(thread_role, :role) end,
               thread_since = :since
-        where id = :conversationId and coalesce(thread_since <= :since, true)`,
+        where id = :conversationId and coalesce(date_trunc('second', thread_since) <= :since, true)`,
       report,
     );
   }

@@ -53,6 +53,7 @@ export function openAccountClient(config: Pick<Config, 'upstream'>) {
   return {
     sendReadReceipt: (receipt: Omit<ReadReceipt, 'timeoutMs'>) =>
       sendReadReceipt(connection, { ...receipt, timeoutMs }),
+    controlThread: (call: Omit<ThreadCall, 'timeoutMs'>) => controlThread(connection, { ...call, timeoutMs }),
     listMessageTemplates: (wabaId: string, page: Omit<TemplateCall, 'timeoutMs'>) =>
       listMessageTemplates(connection, wabaId, { ...page, timeoutMs }),
     lookUpPayment: (lookup: Omit<PaymentLookup, 'timeoutMs'>) =>
@@ -100,6 +101,26 @@ async function lookUpPayment(
   const path = [phoneNumberId, 'payments', configuration, referenceId];
   const { payments } = await graphGet(connection, { path, token, timeoutMs });
   return Array.isArray(payments) ? payments : [];
+}
+
+type ThreadCall = {
+  phoneNumberId: string;
+  body: Readonly<Record<string, unknown>>;
+  token: string;
+  timeoutMs: number;
+};
+
+/** Takes, passes or releases a conversation: `POST /{phone number id}/thread_control`. Throws GraphError. */
+async function controlThread(
+  connection: GraphConnection,
+  { phoneNumberId, body, ...call }: ThreadCall,
+): Promise<Record<string, unknown>> {
+  const path = [phoneNumberId, 'thread_control'];
+  return await graphPost(connection, {
+    ...call,
+    path,
+    body: { messaging_product: 'whatsapp', ...body },
+  });
 }
 
 type ReadReceipt = {

@@ -40,6 +40,8 @@ export class GraphError extends Error implements GraphErrorParts {
 const TRANSIENT_CODES = new Set([
   2, 4, 80007, 130429, 131000, 131016, 131056, 131057, 131208, 133004, 133016, 2494100,
 ]);
+/** Codes that say "not your role", whatever HTTP status they come with: another call gets the same answer. */
+const ROLE_CODES = new Set([138038, 2494191]);
 const TOKEN_CODES = new Set([0, 190]);
 const OBJECT_GONE = { code: 100, subcode: 33 };
 const MAX_MESSAGE_CHARS = 500;
@@ -54,10 +56,11 @@ export function graphErrorOf(answer: {
   const error = memberOf(answer.body, 'error');
   const code = integerOf(memberOf(error, 'code'));
   const isTransient =
-    status === 429 ||
-    status >= 500 ||
-    (code !== null && TRANSIENT_CODES.has(code)) ||
-    memberOf(error, 'is_transient') === true;
+    !(code !== null && ROLE_CODES.has(code)) &&
+    (status === 429 ||
+      status >= 500 ||
+      (code !== null && TRANSIENT_CODES.has(code)) ||
+      memberOf(error, 'is_transient') === true);
   return new GraphError({
     httpStatus: status,
     code,

@@ -363,7 +363,7 @@ test('the same requests with the right key and ids get through and do change thi
 });
 
 /** For routes with an id in the path that take no empty body. */
-const BODIES: Record<string, unknown> = {};
+const BODIES: Record<string, unknown> = { controlThread: { action: 'release' } };
 
 /** Bodies that select: what is unknown selects nothing. */
 const SEARCHES = ['searchConversations'];

@@ -19,9 +19,9 @@ test('without more, a tool never needs a scope that changes something', () => {
 test('each level adds its own tools and nothing of the other', () => {
   const read = idsAt();
   const added = (level: (typeof ALLOWED_LEVELS)[number]) => idsAt(level).filter((id) => !read.includes(id));
-  expect(added('send')).toEqual(['sendMessage', 'markMessageRead']);
+  expect(added('send')).toEqual(['controlThread', 'sendMessage', 'markMessageRead']);
   expect(added('operate')).toHaveLength(10);
-  expect(idsAt(...ALLOWED_LEVELS)).toHaveLength(read.length + 12);
+  expect(idsAt(...ALLOWED_LEVELS)).toHaveLength(read.length + 13);
 });
 
 test('nothing that shows a secret, deletes or erases is a tool', () => {

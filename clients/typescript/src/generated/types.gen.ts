@@ -86,6 +86,13 @@ export type ChangedWebhookEndpoint = {
 };
 
 /**
+ * ControlledThread
+ */
+export type ControlledThread = {
+    thread: Thread | null;
+};
+
+/**
  * Conversation
  */
 export type Conversation = {
@@ -133,11 +140,7 @@ export type ConversationDetails = {
         lastInboundAt: string | null;
         lastCallAt: string | null;
     };
-    thread: {
-        owner: 'us' | 'other' | 'unknown';
-        role: string | null;
-        since: string;
-    } | null;
+    thread: Thread | null;
     lastMessage: Message | null;
 };
 
@@ -434,7 +437,7 @@ export type Error = {
  *
  * What programs tell errors apart by. Each is explained at /docs/errors.
  */
-export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed' | 'insufficient_scope' | 'recipient_not_open' | 'invalid_signature' | 'media_url_expired' | 'invalid_media_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'erased' | 'unknown_customer' | 'unknown_conversation' | 'request_timeout' | 'body_too_large' | 'storage_quota_exceeded' | 'upload_quota_exceeded' | 'message_limit_reached' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'no_signing_key' | 'url_not_verified' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'delivery_settled' | 'attempt_under_way' | 'delivery_not_first' | 'delivery_held' | 'test_event_pending' | 'deliveries_pending' | 'endpoint_not_enabled' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'too_many_streams' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed' | 'insufficient_scope' | 'recipient_not_open' | 'invalid_signature' | 'media_url_expired' | 'invalid_media_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'erased' | 'unknown_customer' | 'unknown_conversation' | 'request_timeout' | 'body_too_large' | 'storage_quota_exceeded' | 'upload_quota_exceeded' | 'message_limit_reached' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'no_signing_key' | 'url_not_verified' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'delivery_settled' | 'attempt_under_way' | 'delivery_not_first' | 'delivery_held' | 'test_event_pending' | 'deliveries_pending' | 'endpoint_not_enabled' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'too_many_streams' | 'conversation_of_group' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'outcome_unknown' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
 
 /**
  * Event
@@ -3004,6 +3007,15 @@ export type TestRequest = {
 };
 
 /**
+ * Thread
+ */
+export type Thread = {
+    owner: 'us' | 'other' | 'unknown';
+    role: string | null;
+    since: string;
+};
+
+/**
  * UploadedMedia
  */
 export type UploadedMedia = {
@@ -3658,6 +3670,91 @@ export type GetConversationResponses = {
 };
 
 export type GetConversationResponse = GetConversationResponses[keyof GetConversationResponses];
+
+export type ControlThreadData = {
+    body: {
+        action: 'take' | 'pass' | 'release';
+        metadata?: string;
+    };
+    path: {
+        /**
+         * The id of the conversation.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/external/conversations/{id}/thread';
+};
+
+export type ControlThreadErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_json`: The body is not valid JSON.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such object.
+     */
+    404: Error;
+    /**
+     * `body_too_large`: The request body is too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
+     */
+    415: Error;
+    /**
+     * `conversation_of_group`: The conversation of a group has no owner among several responders.
+     */
+    422: Error;
+    /**
+     * `upstream_refused`: The upstream platform refused the request.
+     *
+     * `access_token_missing`: The WABA has no usable upstream access token.
+     */
+    424: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `outcome_unknown`: The upstream platform gave no answer. It may have done what was asked for, or not.
+     */
+    502: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     *
+     * `upstream_unavailable`: The upstream platform does not answer at the moment.
+     */
+    503: Error;
+};
+
+export type ControlThreadError = ControlThreadErrors[keyof ControlThreadErrors];
+
+export type ControlThreadResponses = {
+    /**
+     * Upstream has done it. `thread` is as that of the conversation: null after `release`.
+     */
+    200: ControlledThread;
+};
+
+export type ControlThreadResponse = ControlThreadResponses[keyof ControlThreadResponses];
 
 export type ListConversationMessagesData = {
     body?: never;

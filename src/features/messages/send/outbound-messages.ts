@@ -249,6 +249,7 @@ export type FailedMessage = {
   displayPhoneNumber: string;
   conversationId: string;
   recipient: string;
+  type: string;
   content: string;
 };
 
@@ -261,7 +262,7 @@ export async function findFailedMessage(
     trx,
     `select w.tenant_id as "tenantId", m.phone_number_id as "phoneNumberId",
             n.display_phone_number as "displayPhoneNumber", m.conversation_id as "conversationId", o.recipient,
-            m.content
+            m.content, m.type
        from outbound_messages o join messages m on m.id = o.message_id join wabas w on w.waba_id = o.waba_id
        join phone_numbers n on n.phone_number_id = o.phone_number_id
       where o.message_id = :messageId and o.waba_id = :wabaId`,

@@ -2,6 +2,7 @@ import { publishEvents } from '../../../engine/deliveries/publish.ts';
 import type { Database, Transaction } from '../../../platform/postgres/database.ts';
 import { retryBriefly } from '../../../platform/temporal/activity-kit.ts';
 import { finishTask } from '../../../platform/temporal/workflow-tasks.ts';
+import { findThread } from '../conversations/thread.ts';
 import { localMessageId } from '../messages.ts';
 import { recordStatuses } from '../statuses.ts';
 import {
@@ -63,11 +64,23 @@ export async function recordFailed(
   from: readonly SendState[] = ['sending', 'unknown'],
 ): Promise<boolean> {
   return await database.transaction(async (trx) => {
-    const ended = await endMessage(trx, input, { state: 'failed', from, error: JSON.stringify(error) });
+    const kept = (await isOfAnotherResponder(trx, input, error)) ? { ...error, isOthersThread: true } : error;
+    const ended = await endMessage(trx, input, { state: 'failed', from, error: JSON.stringify(kept) });
     if (ended) await publishFailure(trx, input, error);
     if (ended || !from.includes('queued')) await finish(trx, input);
     return ended;
   });
+}
+
+/** Whether upstream refused a free-form message to a conversation that another responder has; templates need no ownership. */
+async function isOfAnotherResponder(
+  trx: Transaction,
+  { wabaId, messageId }: SendMessageInput,
+  error: SendError,
+): Promise<boolean> {
+  if (error.code !== 'upstream_refused') return false;
+  const { type, conversationId } = await findFailedMessage(trx, wabaId, messageId);
+  return type !== 'template' && (await findThread(trx, wabaId, conversationId))?.owner === 'other';
 }
 
 /** Others wait with it where upstream said so. */

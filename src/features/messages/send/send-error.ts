@@ -17,6 +17,8 @@ export type SendError = {
   message: string;
   /** Upstream's error object as it came. */
   upstream: Record<string, unknown> | null;
+  /** Another responder had the conversation when upstream refused. */
+  isOthersThread?: boolean;
 };
 
 const ADVICE: Readonly<Record<SendError['code'], string | null>> = {
@@ -45,8 +47,18 @@ export function loggedSendError(error: SendError): {
   return { code: error.code, message: sendErrorText(error), upstreamCode: upstreamCode(error.upstream) };
 }
 
-function adviceFor({ code, upstream }: SendError): string | null {
-  return ADVICE[code] ?? sendErrorAdvice(upstreamCode(upstream));
+/** Upstream documents no error for it, so it stands beside the advice for the code. */
+const OF_ANOTHER_RESPONDER =
+  'Another responder has the conversation, which may be why: send a template, take the conversation if your role may (POST /api/external/conversations/{id}/thread), or wait until it is passed to you or the customer’s last message is 24 hours old.';
+
+function adviceFor({ code, upstream, isOthersThread = false }: SendError): string | null {
+  return ADVICE[code] ?? refusalAdvice(upstreamCode(upstream), isOthersThread);
+}
+
+/** What to do about a code of upstream's, given whether another responder has the conversation. */
+export function refusalAdvice(code: number | null, isOthersThread: boolean): string | null {
+  const advice = sendErrorAdvice(code);
+  return isOthersThread ? [advice, OF_ANOTHER_RESPONDER].filter(Boolean).join(' ') : advice;
 }
 
 function upstreamCode(error: Record<string, unknown> | null): number | null {

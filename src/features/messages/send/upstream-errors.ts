@@ -216,7 +216,19 @@ const ROWS: readonly Row[] = [
     'fix',
     'The recipient’s identity has changed; read the current hash and send again.',
   ],
+  [
+    138038,
+    'Another responder has the calls of the number',
+    'fix',
+    'Several responders share the number, and another one has its calls. The business chooses which in Meta Business Suite.',
+  ],
   [2494100, 'The number is in maintenance', ...OUTAGE],
+  [
+    2494191,
+    'The role of your app may not take the conversation',
+    'fix',
+    'Only the escalation partner may take a conversation. Send a template, or wait until it is passed to you. The business chooses the roles in Meta Business Suite.',
+  ],
 ];
 
 /** A code that is not listed is refused for good. */

@@ -87,7 +87,8 @@ function fileForm() {
 async function ask({ method, url }: Omit<Call, 'name'>, { authorization, body, headers }: Given = {}) {
   const isUpload = method === 'POST' && /\/media$/.test(url);
   const isSend = /\/(marketing_)?messages$/.test(url);
-  const json = body ?? (isSend ? SEND : {});
+  const isThread = url.endsWith('/thread_control');
+  const json = body ?? (isSend ? SEND : isThread ? { to: '12025550143', action: 'take' } : {});
   const { headers: type, payload } = isUpload
     ? fileForm()
     : { headers: { 'content-type': 'application/json' }, payload: JSON.stringify(json) };
@@ -117,9 +118,9 @@ const NOT_ALLOWED = {
   fbtrace_id: 'ID',
 };
 
-/** Messages and files need `graph`, reading either scope, changes of the WABA's objects `graph_manage`. */
+/** Messages, their conversations and files need `graph`, reading either scope, changes of the WABA's objects `graph_manage`. */
 function scopesOf(method: string, url: string): string[] {
-  if (/\/(messages|marketing_messages|media|uploaded_media\/:id)$/.test(url)) return ['graph'];
+  if (/\/(messages|marketing_messages|thread_control|media|uploaded_media\/:id)$/.test(url)) return ['graph'];
   // With these, the handler decides: an uploaded file, or an object.
   const isEither = ['GET', 'HEAD'].includes(method) || (method === 'DELETE' && url.endsWith('/:id'));
   return isEither || url.endsWith('*') ? ['graph', 'graph_manage'] : ['graph_manage'];

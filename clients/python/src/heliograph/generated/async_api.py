@@ -92,6 +92,15 @@ class AsyncApi(AsyncCore):
         """
         return await self._call(models.ConversationDetails.model_validate_json, "GET", f"/api/external/conversations/{path_part(id)}")
 
+    async def control_thread(self, id: str, body: requests.ControlThreadRequest) -> models.ControlledThread:
+        """Take, pass or release a conversation.
+
+        Of a number that several responders share. `take` is for the escalation partner only; `pass` gives the conversation to the escalation partner, who sees `metadata`; after `release` upstream chooses who receives the next message. Upstream is called once and never again: after `outcome_unknown` the owner is `unknown` until upstream reports one.
+
+        Scope: `send`.
+        """
+        return await self._call(models.ControlledThread.model_validate_json, "POST", f"/api/external/conversations/{path_part(id)}/thread", body=body)
+
     async def list_conversation_messages(self, id: str, *, limit: int | None = None, cursor: str | None = None, order: Literal["asc", "desc"] | None = None, direction: Literal["inbound", "outbound"] | None = None, type: str | None = None, since: datetime | str | None = None, until: datetime | str | None = None) -> models.MessageList:
         """List the messages of a conversation.
 

@@ -85,6 +85,10 @@ class ChangedWebhookEndpointPublicKeysItem(Model):
     expires_at: datetime | None = Field(alias="expiresAt")
 
 
+class ControlledThread(Model):
+    thread: Thread | None
+
+
 class Conversation(Model):
     id: str
     phone_number_id: str = Field(alias="phoneNumberId")
@@ -111,7 +115,7 @@ class ConversationDetails(Model):
     phone_number: ConversationDetailsPhoneNumber = Field(alias="phoneNumber")
     message_counts: ConversationDetailsMessageCounts = Field(alias="messageCounts")
     customer_service_window: ConversationDetailsCustomerServiceWindow = Field(alias="customerServiceWindow")
-    thread: ConversationDetailsThread | None
+    thread: Thread | None
     last_message: Message | None = Field(alias="lastMessage")
 
 
@@ -139,12 +143,6 @@ class ConversationDetailsPhoneNumber(Model):
     phone_number_id: str = Field(alias="phoneNumberId")
     display_phone_number: str = Field(alias="displayPhoneNumber")
     verified_name: str = Field(alias="verifiedName")
-
-
-class ConversationDetailsThread(Model):
-    owner: Literal["us", "other", "unknown"] | str
-    role: str | None
-    since: datetime
 
 
 class ConversationList(Model):
@@ -346,7 +344,7 @@ class ErasureReportSignature(Model):
     value: str
 
 
-ErrorCode: TypeAlias = "Literal[\"invalid_api_key\", \"expired_api_key\", \"ip_not_allowed\", \"insufficient_scope\", \"recipient_not_open\", \"invalid_signature\", \"media_url_expired\", \"invalid_media_signature\", \"verification_failed\", \"invalid_parameter\", \"invalid_cursor\", \"invalid_request\", \"invalid_json\", \"not_found\", \"route_not_found\", \"method_not_allowed\", \"erased\", \"unknown_customer\", \"unknown_conversation\", \"request_timeout\", \"body_too_large\", \"storage_quota_exceeded\", \"upload_quota_exceeded\", \"message_limit_reached\", \"unsupported_media_type\", \"waiting_choice_required\", \"secret_in_use\", \"no_signing_key\", \"url_not_verified\", \"url_is_webhook_endpoint\", \"no_operations_url\", \"too_many_endpoints\", \"nothing_to_replay\", \"delivery_settled\", \"attempt_under_way\", \"delivery_not_first\", \"delivery_held\", \"test_event_pending\", \"deliveries_pending\", \"endpoint_not_enabled\", \"too_many_replays\", \"replay_finished\", \"replay_too_large\", \"invalid_url\", \"unknown_phone_number\", \"unknown_endpoint\", \"unknown_delivery\", \"unknown_media\", \"media_expired\", \"wrong_media_type\", \"unsupported_file_type\", \"file_too_large\", \"invalid_multipart\", \"too_many_uploads\", \"too_many_streams\", \"message_not_inbound\", \"payment_configuration_required\", \"idempotency_key_in_flight\", \"idempotency_key_reused\", \"upstream_refused\", \"access_token_missing\", \"upstream_unavailable\", \"message_not_sent\", \"rate_limit_exceeded\", \"headers_too_large\", \"internal_error\", \"service_unavailable\"] | str"
+ErrorCode: TypeAlias = "Literal[\"invalid_api_key\", \"expired_api_key\", \"ip_not_allowed\", \"insufficient_scope\", \"recipient_not_open\", \"invalid_signature\", \"media_url_expired\", \"invalid_media_signature\", \"verification_failed\", \"invalid_parameter\", \"invalid_cursor\", \"invalid_request\", \"invalid_json\", \"not_found\", \"route_not_found\", \"method_not_allowed\", \"erased\", \"unknown_customer\", \"unknown_conversation\", \"request_timeout\", \"body_too_large\", \"storage_quota_exceeded\", \"upload_quota_exceeded\", \"message_limit_reached\", \"unsupported_media_type\", \"waiting_choice_required\", \"secret_in_use\", \"no_signing_key\", \"url_not_verified\", \"url_is_webhook_endpoint\", \"no_operations_url\", \"too_many_endpoints\", \"nothing_to_replay\", \"delivery_settled\", \"attempt_under_way\", \"delivery_not_first\", \"delivery_held\", \"test_event_pending\", \"deliveries_pending\", \"endpoint_not_enabled\", \"too_many_replays\", \"replay_finished\", \"replay_too_large\", \"invalid_url\", \"unknown_phone_number\", \"unknown_endpoint\", \"unknown_delivery\", \"unknown_media\", \"media_expired\", \"wrong_media_type\", \"unsupported_file_type\", \"file_too_large\", \"invalid_multipart\", \"too_many_uploads\", \"too_many_streams\", \"conversation_of_group\", \"message_not_inbound\", \"payment_configuration_required\", \"idempotency_key_in_flight\", \"idempotency_key_reused\", \"upstream_refused\", \"access_token_missing\", \"upstream_unavailable\", \"outcome_unknown\", \"message_not_sent\", \"rate_limit_exceeded\", \"headers_too_large\", \"internal_error\", \"service_unavailable\"] | str"
 
 
 class Event(Model):
@@ -952,6 +950,12 @@ class TestOutcome(Model):
     status_code: int | None = Field(alias="statusCode")
     error: str | None
     duration_ms: float | None = Field(alias="durationMs")
+
+
+class Thread(Model):
+    owner: Literal["us", "other", "unknown"] | str
+    role: str | None
+    since: datetime
 
 
 class UploadedMedia(Model):

@@ -9,6 +9,11 @@ from typing import Any, Literal, TypeAlias
 from typing_extensions import NotRequired, TypedDict
 
 
+class ControlThreadRequest(TypedDict):
+    action: Literal["take", "pass", "release"]
+    metadata: NotRequired[str]
+
+
 class ConversationSearch(TypedDict):
     limit: NotRequired[int]
     """How many entries a page has at most."""
