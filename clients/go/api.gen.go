@@ -197,12 +197,14 @@ type ControlledThread struct {
 
 // Conversation defines model for Conversation.
 type Conversation struct {
-	CreatedAt     time.Time            `json:"createdAt"`
-	Customer      ConversationCustomer `json:"customer"`
-	Group         *Group               `json:"group,omitempty"`
-	ID            string               `json:"id"`
-	LastMessageAt time.Time            `json:"lastMessageAt"`
-	PhoneNumberID string               `json:"phoneNumberId"`
+	CreatedAt             time.Time                         `json:"createdAt"`
+	Customer              ConversationCustomer              `json:"customer"`
+	CustomerServiceWindow ConversationCustomerServiceWindow `json:"customerServiceWindow"`
+	Group                 *Group                            `json:"group,omitempty"`
+	ID                    string                            `json:"id"`
+	LastMessage           *Message                          `json:"lastMessage"`
+	LastMessageAt         time.Time                         `json:"lastMessageAt"`
+	PhoneNumberID         string                            `json:"phoneNumberId"`
 }
 
 // ConversationCustomer defines model for ConversationCustomer.
@@ -211,6 +213,14 @@ type ConversationCustomer struct {
 	UserID   *string `json:"userId"`
 	Username *string `json:"username"`
 	WaID     *string `json:"waId"`
+}
+
+// ConversationCustomerServiceWindow defines model for ConversationCustomerServiceWindow.
+type ConversationCustomerServiceWindow struct {
+	ExpiresAt     *time.Time `json:"expiresAt"`
+	IsOpen        bool       `json:"isOpen"`
+	LastCallAt    *time.Time `json:"lastCallAt"`
+	LastInboundAt *time.Time `json:"lastInboundAt"`
 }
 
 // ConversationDetails defines model for ConversationDetails.
@@ -4676,7 +4686,7 @@ func (a UpstreamStatus) MarshalJSON() ([]byte, error) {
 //
 // GET /api/external/conversations
 //
-// The most recently active first.
+// The most recently active first, each with its newest message and whether the customer service window is open.
 //
 // Scope: `read`.
 func (c *Client) ListConversations(ctx context.Context, params *ListConversationsParams) (*ConversationList, error) {

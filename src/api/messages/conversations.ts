@@ -8,11 +8,15 @@ import {
   findConversation,
   listConversations,
   MAX_COUNTED_MESSAGES,
+  type ServiceWindow,
+  serviceWindows,
 } from '../../features/messages/conversations/conversations.ts';
-import { listConversationMessages } from '../../features/messages/conversations/message-list.ts';
+import {
+  listConversationMessages,
+  listNewestMessages,
+} from '../../features/messages/conversations/message-list.ts';
 import { findThread } from '../../features/messages/conversations/thread.ts';
 import { notFound } from '../errors/api-error.ts';
-import type { ExternalContext } from '../external/external-app.ts';
 import { orderParameter, PAGE_PARAMETERS, walkOf } from '../external/page.ts';
 import {
   closed,
@@ -26,13 +30,14 @@ import {
   optionalParameter,
   parameter,
   sendJsonText,
+  sendListText,
   Time,
   text,
   timeOf,
   upstreamText,
 } from '../external/schema-kit.ts';
 import { exampleOf } from '../openapi/schemas.ts';
-import { restOperation } from '../operations/operation.ts';
+import { type ApiCall, restOperation } from '../operations/operation.ts';
 import { Message, messageTexts } from './message-json.ts';
 
 const Group = named('Group', {
@@ -53,6 +58,14 @@ const Conversation = named('Conversation', {
   group: Type.Optional(Group),
   lastMessageAt: dateTime('2026-11-21T09:30:00.001Z'),
   createdAt: dateTime('2026-11-02T16:20:11.500Z'),
+  customerServiceWindow: Type.Object({
+    isOpen: Type.Boolean({ examples: [true] }),
+    expiresAt: nullable(dateTime(), '2026-11-22T09:29:58.000Z'),
+    lastInboundAt: nullable(dateTime(), '2026-11-21T09:29:58.000Z'),
+    lastCallAt: nullable(dateTime()),
+  }),
+  /** The newest; in lists null where it is larger than 64 KiB. */
+  lastMessage: nullable(Message, exampleOf(Message)),
 });
 
 function conversationMembers(row: ConversationRow) {
@@ -113,7 +126,8 @@ export const listAllConversations = restOperation({
   path: '/api/external/conversations',
   scope: 'read',
   summary: 'List conversations',
-  description: 'The most recently active first.',
+  description:
+    'The most recently active first, each with its newest message and whether the customer service window is open.',
   tag: 'Conversations',
   query: ConversationQuery,
   answers: {
@@ -123,7 +137,7 @@ export const listAllConversations = restOperation({
       example: { hasMore: true, nextCursor: 'AAABlq3kZ0B2' },
     },
   },
-  run: (call, input) => pageOfConversations(call, call.wabaId, input),
+  run: (call, input) => pageOfConversations(call, input),
 });
 
 export const searchConversations = restOperation({
@@ -138,12 +152,11 @@ export const searchConversations = restOperation({
   requests: { customer: { customer: '+1 202-555-0143' }, all: {} },
   body: ConversationSearch,
   answers: { 200: { schema: listOf(Conversation), description: 'A page of conversations.' } },
-  run: (call, input) => pageOfConversations(call, call.wabaId, input),
+  run: (call, input) => pageOfConversations(call, input),
 });
 
 async function pageOfConversations(
-  { database, cursors }: Pick<ExternalContext, 'database' | 'cursors'>,
-  wabaId: string,
+  { database, cursors, wabaId, mediaUrls, reply }: ApiCall,
   search: Static<typeof ConversationSearch>,
 ) {
   const filter = filterOf(search);
@@ -155,7 +168,24 @@ async function pageOfConversations(
   const hasMore = found.length > limit;
   const last = rows.at(-1) ?? after;
   const position = last === null ? null : [last.lastMessageAtText, last.id];
-  return { data: rows.map(conversationMembers), hasMore, nextCursor: nextCursor(position, hasMore) };
+  const ids = rows.map((row) => row.id);
+  const [windows, newest] = await Promise.all([
+    serviceWindows(database, wabaId, ids),
+    listNewestMessages(database, wabaId, ids),
+  ]);
+  const texts = await messageTexts(database, wabaId, newest, mediaUrls);
+  const lastMessages = new Map(newest.map((message, index) => [message.conversationId, texts[index]]));
+  const data = rows.map((row) => {
+    const customerServiceWindow = windowMember(windows.get(row.id) ?? NO_WINDOW);
+    const members = { ...conversationMembers(row), customerServiceWindow };
+    return withLastMessage(members, lastMessages.get(row.id));
+  });
+  return sendListText(reply, data, { hasMore, nextCursor: nextCursor(position, hasMore) });
+}
+
+/** A message is JSON text already. */
+function withLastMessage(members: object, lastMessage = 'null'): string {
+  return `${JSON.stringify(members).slice(0, -1)},"lastMessage":${lastMessage}}`;
 }
 
 function filterOf(query: Static<typeof ConversationSearch>): ConversationFilter {
@@ -167,6 +197,15 @@ function filterOf(query: Static<typeof ConversationSearch>): ConversationFilter 
 }
 
 const WINDOW_MS = 24 * 3_600_000;
+
+/** Of a conversation that was merged or erased since its list was read. */
+const NO_WINDOW: ServiceWindow = { isWindowOpen: false, lastInboundAt: null, lastCallAt: null };
+
+function windowMember({ isWindowOpen, lastInboundAt, lastCallAt }: ServiceWindow) {
+  const openedMs = Math.max(lastInboundAt?.getTime() ?? 0, lastCallAt?.getTime() ?? 0);
+  const expiresAt = openedMs === 0 ? null : new Date(openedMs + WINDOW_MS);
+  return { isOpen: isWindowOpen, expiresAt, lastInboundAt, lastCallAt };
+}
 
 const DetailedGroup = named('GroupDetails', {
   ...Group.properties,
@@ -204,15 +243,8 @@ const DetailedConversation = named('ConversationDetails', {
     /** False: these are the counts among the newest 10,000 messages. */
     isComplete: Type.Boolean({ examples: [true] }),
   }),
-  customerServiceWindow: Type.Object({
-    isOpen: Type.Boolean({ examples: [true] }),
-    expiresAt: nullable(dateTime(), '2026-11-22T09:29:58.000Z'),
-    lastInboundAt: nullable(dateTime(), '2026-11-21T09:29:58.000Z'),
-    lastCallAt: nullable(dateTime()),
-  }),
   /** Null where no other responder shares the number, and while the conversation is idle. */
   thread: nullable(ThreadShape),
-  lastMessage: nullable(Message, exampleOf(Message)),
 });
 
 export const getConversation = restOperation({
@@ -233,14 +265,10 @@ export const getConversation = restOperation({
       listConversationMessages(database, wabaId, id, { order: 'desc', afterId: null, limit: 1 }),
     ]);
     if (conversation === null || newest === null) throw notFound();
-    const [lastMessage = 'null'] = await messageTexts(database, wabaId, newest.messages, mediaUrls);
+    const [lastMessage] = await messageTexts(database, wabaId, newest.messages, mediaUrls);
     const inGroup = conversation.groupId === null ? [] : await listGroupMembers(database, conversation.id);
-    const members = JSON.stringify({
-      ...membersOf(conversation),
-      ...detailedGroup(conversation, inGroup),
-      thread,
-    });
-    return sendJsonText(reply, `${members.slice(0, -1)},"lastMessage":${lastMessage}}`);
+    const members = { ...membersOf(conversation), ...detailedGroup(conversation, inGroup), thread };
+    return sendJsonText(reply, withLastMessage(members, lastMessage));
   },
 });
 
@@ -253,9 +281,6 @@ function detailedGroup(row: ConversationDetail, members: readonly GroupMember[])
 
 function membersOf(row: ConversationDetail) {
   const { phoneNumberId, displayPhoneNumber, verifiedName, inboundCount, outboundCount } = row;
-  const { lastInboundAt, lastCallAt } = row;
-  const openedMs = Math.max(lastInboundAt?.getTime() ?? 0, lastCallAt?.getTime() ?? 0);
-  const expiresAt = openedMs === 0 ? null : new Date(openedMs + WINDOW_MS);
   return {
     ...conversationMembers(row),
     phoneNumber: { phoneNumberId, displayPhoneNumber, verifiedName },
@@ -264,11 +289,6 @@ function membersOf(row: ConversationDetail) {
       outbound: outboundCount,
       isComplete: inboundCount + outboundCount < MAX_COUNTED_MESSAGES,
     },
-    customerServiceWindow: {
-      isOpen: row.isWindowOpen,
-      expiresAt,
-      lastInboundAt,
-      lastCallAt,
-    },
+    customerServiceWindow: windowMember(row),
   };
 }

@@ -123,7 +123,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * List conversations
      *
-     * The most recently active first.
+     * The most recently active first, each with its newest message and whether the customer service window is open.
      *
      * Scope: `read`.
      */

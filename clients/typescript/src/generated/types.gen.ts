@@ -107,6 +107,13 @@ export type Conversation = {
     group?: Group;
     lastMessageAt: string;
     createdAt: string;
+    customerServiceWindow: {
+        isOpen: boolean;
+        expiresAt: string | null;
+        lastInboundAt: string | null;
+        lastCallAt: string | null;
+    };
+    lastMessage: Message | null;
 };
 
 /**
@@ -124,6 +131,13 @@ export type ConversationDetails = {
     group?: GroupDetails;
     lastMessageAt: string;
     createdAt: string;
+    customerServiceWindow: {
+        isOpen: boolean;
+        expiresAt: string | null;
+        lastInboundAt: string | null;
+        lastCallAt: string | null;
+    };
+    lastMessage: Message | null;
     phoneNumber: {
         phoneNumberId: string;
         displayPhoneNumber: string;
@@ -134,14 +148,7 @@ export type ConversationDetails = {
         outbound: number;
         isComplete: boolean;
     };
-    customerServiceWindow: {
-        isOpen: boolean;
-        expiresAt: string | null;
-        lastInboundAt: string | null;
-        lastCallAt: string | null;
-    };
     thread: Thread | null;
-    lastMessage: Message | null;
 };
 
 /**
@@ -3734,7 +3741,7 @@ export type ControlThreadErrors = {
      */
     500: Error;
     /**
-     * `outcome_unknown`: The upstream platform gave no answer. It may have done what was asked for, or not.
+     * `outcome_unknown`: The upstream platform gave no answer. It may have done it, or not.
      */
     502: Error;
     /**

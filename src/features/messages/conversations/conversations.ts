@@ -183,6 +183,24 @@ export async function isWindowOpen(
   return (await queryValue<boolean>(database, text, { wabaId, conversationId })) ?? false;
 }
 
+export type ServiceWindow = { isWindowOpen: boolean; lastInboundAt: Date | null; lastCallAt: Date | null };
+
+/** The customer service windows of these conversations of a WABA, by id. */
+export async function serviceWindows(
+  database: Database,
+  wabaId: string,
+  conversationIds: readonly string[],
+): Promise<Map<string, ServiceWindow>> {
+  const rows = await query<ServiceWindow & { id: string }>(
+    database,
+    `select c.id, written.at as "lastInboundAt", c.last_call_at as "lastCallAt", ${IS_WINDOW_OPEN} as "isWindowOpen"
+       from conversations c cross join lateral (${LAST_WRITTEN}) as written
+      where c.waba_id = :wabaId and c.id = any (cast(:conversationIds as bigint[]))`,
+    { wabaId, conversationIds },
+  );
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
 /** The conversation that it was merged into, if it was. */
 export async function findConversation(
   database: Database,

@@ -54,6 +54,25 @@ export async function listConversationMessages(
   return { messages, hasMore: scanEnd !== null, position: scanEnd ?? position };
 }
 
+/** The newest message of each of these conversations, none of which is merged. One that is larger than 64 KiB is left out. */
+export async function listNewestMessages(
+  database: Database,
+  wabaId: string,
+  conversationIds: readonly string[],
+): Promise<ConversationMessage[]> {
+  return await query<ConversationMessage>(
+    database,
+    `select ${MESSAGE_COLUMNS}, m.content
+       from unnest(cast(:conversationIds as bigint[])) as c (id)
+      cross join lateral (
+        select x.id from messages x where x.conversation_id = c.id order by x.id desc limit 1) as newest
+       join messages m on m.id = newest.id and m.waba_id = :wabaId
+       ${MESSAGE_JOINS}
+      where octet_length(m.content) <= ${MAX_CONTENT_BYTES}`,
+    { wabaId, conversationIds },
+  );
+}
+
 type Selection = { walk: MessageWalk; range: IdRange; filter: MessageFilter };
 
 async function readPage(

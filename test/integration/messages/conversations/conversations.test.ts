@@ -122,6 +122,35 @@ describe('the list of conversations', () => {
   });
 });
 
+test('a list shows of each conversation its own newest message and its window, as the conversation does', async () => {
+  const { database, ...api } = await startTestApi();
+  const { get, page } = await apiClient({ database, ...api });
+  const [quiet, large, busy] = [
+    await addConversation(database, { waId: '12025550143' }),
+    await addConversation(database, { waId: '12025550144' }),
+    await addConversation(database, { waId: '12025550145' }),
+  ];
+  for (const id of [busy, large]) for (let n = 0; n < 3; n += 1) await addMessage(database, id);
+  await execute(database, 'update messages set sent_at = now()');
+  const shown = async () => new Map((await page(LIST)).data.map((row) => [row.id, row]));
+  for (const [id, row] of await shown()) {
+    const { customerServiceWindow, lastMessage } = (await get(`${LIST}/${id}`)).json();
+    expect([id, row]).toEqual([id, expect.objectContaining({ customerServiceWindow, lastMessage })]);
+    expect([id, lastMessage === null, customerServiceWindow.isOpen]).toEqual([
+      id,
+      id === quiet,
+      id !== quiet,
+    ]);
+  }
+  const content = { type: 'text', text: { body: 'x'.repeat(70_000) } };
+  await execute(database, 'update messages set content = :content where conversation_id = :large', {
+    content: JSON.stringify(content),
+    large,
+  });
+  const after = await shown();
+  expect([after.get(large)?.lastMessage, after.get(busy)?.lastMessage === null]).toEqual([null, false]);
+});
+
 describe('a walk over conversations that become active meanwhile', () => {
   test('upwards meets every one, and each again that moved behind its back; downwards all that stood still once', async () => {
     const { database, ...api } = await startTestApi();

@@ -2,10 +2,12 @@ import { expect, test } from 'vitest';
 import {
   findConversation,
   listConversations,
+  serviceWindows,
 } from '../../../../src/features/messages/conversations/conversations.ts';
 import {
   listAnnotations,
   listConversationMessages,
+  listNewestMessages,
 } from '../../../../src/features/messages/conversations/message-list.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { seedFixtureAccounts } from '../../../support/test-accounts.ts';
@@ -101,5 +103,9 @@ test('a page touches about as many rows as it shows, however long the conversati
   });
   // Four kinds for each message.
   await expectFew(400, (explaining) => listAnnotations(explaining, WABA, page?.messages ?? []));
+  const listed = Array.from({ length: 25 }, (_, n) => String(Number(conversationId) + n));
+  await expectFew(25, (explaining) => listNewestMessages(explaining, WABA, listed));
+  // What came late is looked for among the newest 50 that each customer wrote.
+  await expectFew(25 * 50, (explaining) => serviceWindows(explaining, WABA, listed));
   await expectFew(20_000, (explaining) => findConversation(explaining, WABA, conversationId));
 });

@@ -60,7 +60,7 @@ class AsyncApi(AsyncCore):
     async def list_conversations(self, *, limit: int | None = None, cursor: str | None = None, order: Literal["asc", "desc"] | None = None, phone_number_id: str | None = None, customer: str | None = None, since: datetime | str | None = None) -> models.ConversationList:
         """List conversations.
 
-        The most recently active first.
+        The most recently active first, each with its newest message and whether the customer service window is open.
 
         Scope: `read`.
         """

@@ -96,6 +96,8 @@ class Conversation(Model):
     group: Group | None = Field(default=None)
     last_message_at: datetime = Field(alias="lastMessageAt")
     created_at: datetime = Field(alias="createdAt")
+    customer_service_window: ConversationCustomerServiceWindow = Field(alias="customerServiceWindow")
+    last_message: Message | None = Field(alias="lastMessage")
 
 
 class ConversationCustomer(Model):
@@ -105,6 +107,13 @@ class ConversationCustomer(Model):
     username: str | None
 
 
+class ConversationCustomerServiceWindow(Model):
+    is_open: bool = Field(alias="isOpen")
+    expires_at: datetime | None = Field(alias="expiresAt")
+    last_inbound_at: datetime | None = Field(alias="lastInboundAt")
+    last_call_at: datetime | None = Field(alias="lastCallAt")
+
+
 class ConversationDetails(Model):
     id: str
     phone_number_id: str = Field(alias="phoneNumberId")
@@ -112,11 +121,11 @@ class ConversationDetails(Model):
     group: GroupDetails | None = Field(default=None)
     last_message_at: datetime = Field(alias="lastMessageAt")
     created_at: datetime = Field(alias="createdAt")
+    customer_service_window: ConversationDetailsCustomerServiceWindow = Field(alias="customerServiceWindow")
+    last_message: Message | None = Field(alias="lastMessage")
     phone_number: ConversationDetailsPhoneNumber = Field(alias="phoneNumber")
     message_counts: ConversationDetailsMessageCounts = Field(alias="messageCounts")
-    customer_service_window: ConversationDetailsCustomerServiceWindow = Field(alias="customerServiceWindow")
     thread: Thread | None
-    last_message: Message | None = Field(alias="lastMessage")
 
 
 class ConversationDetailsCustomer(Model):
