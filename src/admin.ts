@@ -2,11 +2,13 @@ import { Command, type CommanderError } from 'commander';
 import { deliveryCommand } from './api/deliveries/retries.ts';
 import { endpointCommand } from './api/endpoints/endpoint-command.ts';
 import { operationsUrlCommand } from './api/endpoints/operations-url.ts';
+import { platformCommand } from './api/provisioning/platform-command.ts';
 import { replayCommand } from './api/replays/replays.ts';
 import { tenantCommand } from './features/accounts/commands/tenant-commands.ts';
 import { wabaCommand } from './features/accounts/commands/waba-commands.ts';
 import { eventsCommand, findCommand } from './features/delivery-log/commands/find-command.ts';
 import { keyCommand, keyRequestCommand } from './features/keys/commands/key-commands.ts';
+import { platformKeyCommand } from './features/keys/commands/platform-key-commands.ts';
 import { mailCommand } from './features/mail/commands/mail-commands.ts';
 import { userCommand } from './features/users/commands/user-commands.ts';
 import { inboxCommand } from './ingest/bodies/commands/inbox-commands.ts';
@@ -32,6 +34,8 @@ export function buildAdminCommand(): Command {
     userCommand(),
     keyCommand(),
     keyRequestCommand(),
+    platformKeyCommand(),
+    platformCommand(),
     endpointCommand(),
     operationsUrlCommand(),
     alertsCommand(),

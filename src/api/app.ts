@@ -26,7 +26,7 @@ import { checkTemporal, createReadiness, healthRoutes, type WorkerSaid } from '.
 import { upstreamWebhookRoutes } from './inbound/upstream-webhook.ts';
 import { receivedMediaRoutes } from './messages/received-media/received-media.ts';
 import { makeUploadSlots } from './messages/uploads/upload-slots.ts';
-import { addOpenApiDocument } from './openapi/openapi-document.ts';
+import { addOpenApiDocuments } from './openapi/openapi-document.ts';
 import { pageRoutes } from './pages/page-routes.ts';
 import { addErrorHandling } from './plugins/errors.ts';
 import { noteRefusals } from './plugins/refusals.ts';
@@ -41,6 +41,7 @@ import { readTextBodies } from './plugins/text-bodies.ts';
 import { validatorCompiler } from './plugins/validation.ts';
 import type { ConsolePages } from './portal/portal-app.ts';
 import { portalRoutes } from './portal/portal-routes.ts';
+import { platformRoutes } from './provisioning/platform-routes.ts';
 import { createRequestLimits } from './rate-limits/request-limits.ts';
 import { serverOptions, type TlsFiles } from './server-options.ts';
 import { limitConnections } from './shares/client-shares.ts';
@@ -132,7 +133,7 @@ function openServer(deps: ApiDependencies & { metrics: ApiMetrics }, tls?: TlsFi
   readTextBodies(app);
   noteRefusals(app, deps.limitsDatabase ?? deps.database);
   limitConnections(app);
-  addOpenApiDocument(app, publicUrl);
+  addOpenApiDocuments(app, publicUrl);
   return app;
 }
 
@@ -194,15 +195,14 @@ function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): voi
   app.register(externalRoutes, external);
   app.register(facadeRoutes, external);
   const portalShares = shareConnections(portalDatabase, PORTAL_SHARE, deps.operatorDatabase);
-  app.register(portalRoutes, {
+  const operators = {
     ...toolsOn(portalShares),
     config,
-    temporal,
-    settings,
-    now,
     isOperatorListener: deps.isOperatorListener ?? false,
-    consolePages: deps.consolePages,
-  });
+  };
+  app.register(platformRoutes, { ...operators, limitsDatabase });
+  const { consolePages } = deps;
+  app.register(portalRoutes, { ...operators, temporal, settings, now, consolePages });
 }
 
 function ownConnection(app: FastifyInstance, config: Config): TemporalConnection {

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import { checkWaba } from '../../ops/health/waba-check.ts';
+import { checkWaba, type WabaFindings } from '../../ops/health/waba-check.ts';
 import { named, text } from '../external/schema-kit.ts';
 import { restOperation } from '../operations/operation.ts';
 
-const WabaCheck = named('WabaCheck', {
+export const WabaCheck = named('WabaCheck', {
   wabaId: text('900000000000101'),
   checks: Type.Array(
     Type.Object({
@@ -30,7 +30,10 @@ export const checkOwnWaba = restOperation({
   answers: { 200: { schema: WabaCheck, description: 'The findings of each check.' } },
   run: async (call) => {
     const { wabaId } = call;
-    const found = await checkWaba(call, wabaId);
-    return { wabaId, checks: Object.entries(found).map(([id, finding]) => ({ id, ...finding })) };
+    return wabaCheckJson(wabaId, await checkWaba(call, wabaId));
   },
 });
+
+export function wabaCheckJson(wabaId: string, found: WabaFindings) {
+  return { wabaId, checks: Object.entries(found).map(([id, finding]) => ({ id, ...finding })) };
+}

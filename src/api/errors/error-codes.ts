@@ -1,4 +1,5 @@
 import { DELIVERY_ERROR_CODES } from './delivery-error-codes.ts';
+import { PLATFORM_ERROR_CODES } from './platform-error-codes.ts';
 
 /** Every error code of the HTTP API: the one list behind the responses and the page /docs/errors. */
 
@@ -204,6 +205,7 @@ const CODES = {
       'A replay skips pending deliveries, deleted endpoints, and events that an endpoint never received. "dryRun": true counts the selected and the skipped deliveries.',
   },
   ...DELIVERY_ERROR_CODES,
+  ...PLATFORM_ERROR_CODES,
   too_many_replays: {
     status: 409,
     message: 'Too many replays are unfinished.',

@@ -2,7 +2,8 @@ import type { FastifyRequest } from 'fastify';
 import { listPhoneNumbers } from '../../features/accounts/accounts.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { ExternalContext } from '../external/external-app.ts';
-import { accountOf, requireScope } from '../keys/api-key-auth.ts';
+import { accountOf } from '../keys/api-key-auth.ts';
+import { requireScope } from '../keys/key-check.ts';
 import { noSuchObject } from './facade-error.ts';
 
 /** Upstream names versions as `v26.0`, and takes paths without one too. */

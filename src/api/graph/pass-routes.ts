@@ -9,7 +9,8 @@ import { openRateLimitStore } from '../../platform/postgres/rate-limit-store.ts'
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { sendJsonText } from '../external/schema-kit.ts';
 import { callUpstream } from '../external/upstream-calls.ts';
-import { accountOf, requireScope, SCOPES } from '../keys/api-key-auth.ts';
+import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
+import { requireScope } from '../keys/key-check.ts';
 import { BODY_LIMIT_BYTES } from '../plugins/body-parsers.ts';
 import { allowedCall, isPassedForSome, type Method, type OwnObject, passedFields } from './allowed-calls.ts';
 import { answerForTenant } from './answer-text.ts';

@@ -5,39 +5,51 @@ import { documented } from './documented.ts';
 
 const MAX_AGE_SECONDS = 300;
 
-const PATH = '/api/external/openapi.json';
+type Served = { path: string; operationId: string; title: string; read(scope: FastifyInstance): object };
 
-const OpenApiDocument = Type.Object(
-  {},
-  {
-    additionalProperties: true,
-    examples: [{ openapi: '3.1.0', info: { title: 'Heliograph External API', version: '1.0.0' }, paths: {} }],
-  },
-);
-
-const docs = documented({
+const EXTERNAL: Served = {
+  path: '/api/external/openapi.json',
   operationId: 'getOpenApiDocument',
-  summary: 'This document',
-  description:
-    'The OpenAPI 3.1 description of the API. It changes with releases only; `ETag` saves asking twice.',
-  tag: 'Service',
-  answers: {
-    200: {
-      description: 'The document.',
-      headers: ['ETag'],
-    },
-  },
-});
+  title: 'Heliograph External API',
+  read: (scope) => scope.swagger(),
+};
+
+const PLATFORM: Served = {
+  path: '/api/platform/openapi.json',
+  operationId: 'getPlatformDocument',
+  title: 'Heliograph Platform API',
+  read: (scope) => scope.platformDocument(),
+};
 
 /** GET /api/external/openapi.json: the description of the API, without a key. */
 export function openApiDocumentRoute(scope: FastifyInstance): void {
+  documentRoute(scope, EXTERNAL);
+}
+
+/** GET /api/platform/openapi.json: the description of the platform API, without a key, where that API is. */
+export function platformDocumentRoute(scope: FastifyInstance): void {
+  documentRoute(scope, PLATFORM);
+}
+
+function documentRoute(scope: FastifyInstance, { path, operationId, title, read }: Served): void {
   let made: { json: string; etag: string } | null = null;
   const document = () => {
-    made ??= withEntityTag(JSON.stringify(scope.swagger()));
+    made ??= withEntityTag(JSON.stringify(read(scope)));
     return made;
   };
-  const schema = { ...docs, response: { 200: OpenApiDocument } };
-  scope.get(PATH, { schema }, (request, reply: FastifyReply) => {
+  const example = { openapi: '3.1.0', info: { title, version: '1.0.0' }, paths: {} };
+  const schema = {
+    ...documented({
+      operationId,
+      summary: 'This document',
+      description:
+        'The OpenAPI 3.1 description of the API. It changes with releases only; `ETag` saves asking twice.',
+      tag: 'Service',
+      answers: { 200: { description: 'The document.', headers: ['ETag'] } },
+    }),
+    response: { 200: Type.Object({}, { additionalProperties: true, examples: [example] }) },
+  };
+  scope.get(path, { schema }, (request, reply: FastifyReply) => {
     const { json, etag } = document();
     reply.header('cache-control', `public, max-age=${MAX_AGE_SECONDS}`).header('etag', etag);
     if (request.headers['if-none-match']?.includes(etag)) return reply.code(304).send();

@@ -53,4 +53,11 @@ export const TAGS = [
   { name: 'Webhooks', description: 'The requests that the service sends to your endpoints.' },
 ] as const;
 
-type Tag = (typeof TAGS)[number]['name'];
+export const PLATFORM_TAGS = [
+  { name: 'Tenants', description: 'Tenants under your own ids, with quotas and suspension.' },
+  { name: 'WABAs', description: 'The WhatsApp Business Accounts of a tenant, with their numbers.' },
+  { name: 'Keys', description: 'API keys of tenants, for the External API.' },
+  { name: 'Service', description: 'The platform key, and what platform keys changed.' },
+] as const;
+
+type Tag = (typeof TAGS | typeof PLATFORM_TAGS)[number]['name'];

@@ -2,8 +2,9 @@ import fastifySwagger from '@fastify/swagger';
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { API_KEY_SCOPES } from '../../features/keys/api-key.ts';
+import { PLATFORM_SCOPES } from '../../features/keys/platform-key-store.ts';
 import type { ErrorCode } from '../errors/error-codes.ts';
-import { type AnswerDocs, DOCS, type OperationDocs, TAGS } from './documented.ts';
+import { type AnswerDocs, DOCS, type OperationDocs, PLATFORM_TAGS, TAGS } from './documented.ts';
 import {
   ANSWER_HEADERS,
   ERROR_CODE_SCHEMA,
@@ -26,32 +27,80 @@ const DESCRIPTION = `REST API of a tenant's server to Heliograph, the gateway be
 * Every error is \`{"error": {"code": …}}\`; the codes are explained at \`/docs/errors\`.
 * Members may be added to answers and events at any time: ignore those you do not know.`;
 
+const PLATFORM_DESCRIPTION = `REST API of the operator's own program to Heliograph: tenants, WABAs and API keys under the program's own ids.
+
+* Every request but this document carries \`Authorization: Bearer hp_…\`, from one of the networks of the key.
+* PUT and DELETE may be repeated: equal requests make one thing. Secrets are in the answer that made them and in no other.
+* No operation reads messages, events or files.
+* Ids are strings, but for \`userId\`. Times are ISO 8601 in UTC. Unknown parameters and members are refused.
+* Lists have \`data\`, \`hasMore\` and \`nextCursor\`, which goes back as \`cursor\`.
+* Every error is \`{"error": {"code": …}}\`; the codes are explained at \`/docs/errors\`.`;
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    platformDocument(): object;
+  }
+}
+
+/** One of the two documents: of what tenants' servers call, and of what the operator's program calls. */
+const DOCUMENTS = {
+  external: {
+    decorator: 'swagger',
+    title: 'Heliograph External API',
+    description: DESCRIPTION,
+    tags: TAGS,
+    key: 'ck_',
+    scopeCount: API_KEY_SCOPES.length,
+  },
+  platform: {
+    decorator: 'platformDocument',
+    title: 'Heliograph Platform API',
+    description: PLATFORM_DESCRIPTION,
+    tags: PLATFORM_TAGS,
+    key: 'hp_',
+    scopeCount: PLATFORM_SCOPES.length,
+  },
+} as const;
+
+type DocumentName = keyof typeof DOCUMENTS;
+
+const isOf = (name: DocumentName, url: string) => url.startsWith('/api/platform/') === (name === 'platform');
+
 type RouteDocs = { docs: OperationDocs; route: RouteFacts };
 
 /**
- * Makes `app.swagger()` give the OpenAPI document: all routes that come after this and declare `documented`. It is made
- * from the very schemas that validate; what it adds (errors, examples, headers) never reaches the serializer.
+ * Makes `app.swagger()` and `app.platformDocument()` give the OpenAPI documents: all routes that come after this and declare `documented`. They are made
+ * from the very schemas that validate; what this adds (errors, examples, headers) never reaches the serializer.
  */
-export function addOpenApiDocument(app: FastifyInstance, publicUrl: string): void {
+export function addOpenApiDocuments(app: FastifyInstance, publicUrl: string): void {
+  for (const name of Object.keys(DOCUMENTS) as DocumentName[]) addDocument(app, publicUrl, name);
+}
+
+function addDocument(app: FastifyInstance, publicUrl: string, name: DocumentName): void {
   const components: Components = new Map();
+  const { decorator, title, description, tags } = DOCUMENTS[name];
   app.register(fastifySwagger, {
+    decorator,
     convertConstToEnum: false,
     hideUntagged: true,
     openapi: {
       openapi: '3.1.0',
       info: {
-        title: 'Heliograph External API',
+        title,
         version: packageJson.version,
-        description: DESCRIPTION,
+        description,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       servers: [{ url: publicUrl }],
-      tags: [...TAGS],
+      tags: [...tags],
     },
-    transform: ({ schema, url, route }) => ({ schema: documentedSchema(schema, route, components), url }),
+    transform: ({ schema, url, route }) => ({
+      schema: isOf(name, url) ? documentedSchema(schema, route, components, name) : { hide: true },
+      url,
+    }),
     transformObject: (made) => {
       const document = 'openapiObject' in made ? made.openapiObject : made.swaggerObject;
-      return complete(document as Record<string, unknown>, components, publicUrl) as never;
+      return complete(document as Record<string, unknown>, components, { publicUrl, name }) as never;
     },
   });
 }
@@ -60,15 +109,18 @@ function documentedSchema(
   schema: FastifySchema | undefined,
   { config }: RouteOptions,
   components: Components,
+  name: DocumentName,
 ): FastifySchema {
   const { [DOCS]: docs, ...shown } = { ...schema } as FastifySchema & { [DOCS]?: OperationDocs };
   if (docs === undefined) return { hide: true };
   const { body, params, querystring, response } = shown;
-  const { scopes = null } = { ...config };
+  const { scopes, platformScopes } = { ...config };
+  const wanted = scopes ?? platformScopes ?? null;
   const { required, anyOf } = { ...(body as Record<string, unknown> | undefined) };
   const route: RouteFacts = {
-    scopes,
-    isAnyScope: scopes?.length === API_KEY_SCOPES.length,
+    scopes: wanted,
+    isAnyScope: wanted?.length === DOCUMENTS[name].scopeCount,
+    isPlatform: name === 'platform',
     isBodyRequired: required !== undefined || anyOf !== undefined,
     parameters: parameterDocs([params, querystring]),
     examples: answerExamples(docs, response as Record<string, unknown>),
@@ -99,7 +151,7 @@ function answerExamples({ answers }: OperationDocs, response: Readonly<Record<st
 function complete(
   document: Record<string, unknown>,
   components: Components,
-  publicUrl: string,
+  { publicUrl, name }: { publicUrl: string; name: DocumentName },
 ): Record<string, unknown> {
   const { paths } = document as { paths: Record<string, Record<string, Operation>> };
   for (const operation of Object.values(paths).flatMap((path) => Object.values(path))) {
@@ -109,19 +161,32 @@ function complete(
   }
   documentSchema(ERROR_CODE_SCHEMA, components);
   documentSchema(ERROR_SCHEMA, components);
-  const webhooks = webhookOperations(components);
+  const webhooks = name === 'external' ? { webhooks: webhookOperations(components) } : {};
   const sorted = [...components].sort(([one], [other]) => (one < other ? -1 : 1));
-  return {
+  const bearerFormat = `${DOCUMENTS[name].key} and 64 hex digits`;
+  const made = {
     ...document,
-    webhooks,
+    ...webhooks,
     components: {
-      securitySchemes: { apiKey: { type: 'http', scheme: 'bearer', bearerFormat: 'ck_ and 64 hex digits' } },
+      securitySchemes: { apiKey: { type: 'http', scheme: 'bearer', bearerFormat } },
       headers: ANSWER_HEADERS,
       responses: sharedErrorAnswers(publicUrl),
       parameters: { IdempotencyKey: IDEMPOTENCY_KEY },
       schemas: Object.fromEntries(sorted),
     },
   };
+  return { ...made, components: referredComponents(made) };
+}
+
+/** What some part of the document refers to, and the ways to sign in. */
+function referredComponents({ components, ...rest }: Json & { components: Record<string, Json> }) {
+  const texts = JSON.stringify([rest, components]);
+  const kinds = Object.entries(components).map(([kind, all]) => {
+    const isReferred = (name: string) =>
+      kind === 'securitySchemes' || texts.includes(`"#/components/${kind}/${name}"`);
+    return [kind, Object.fromEntries(Object.entries(all).filter(([name]) => isReferred(name)))] as const;
+  });
+  return Object.fromEntries(kinds.filter(([, all]) => Object.keys(all).length > 0));
 }
 
 type Json = Record<string, unknown>;
@@ -138,6 +203,7 @@ type RouteFacts = {
   /** Scopes of which a key must have one; null when no key is needed. */
   scopes: readonly string[] | null;
   isAnyScope: boolean;
+  isPlatform: boolean;
   /** Where every member is optional, no body at all is taken for an empty object. */
   isBodyRequired: boolean;
   parameters: Readonly<Record<string, ParameterDocs>>;
@@ -215,7 +281,9 @@ function errorCodes(operation: Operation, docs: OperationDocs, route: RouteFacts
     codes.push('invalid_parameter', 'invalid_api_key', 'expired_api_key', 'rate_limit_exceeded');
   }
   if (route.scopes !== null && !route.isAnyScope) codes.push('insufficient_scope');
-  if (parameters.some((parameter) => parameter.in === 'path')) codes.push('not_found');
+  const namesObject = parameters.some((parameter) => parameter.in === 'path');
+  if (namesObject && !route.isPlatform) codes.push('not_found');
+  if (route.isPlatform && route.scopes !== null) codes.push('ip_not_allowed');
   if (parameters.some(({ name }) => name === 'cursor')) codes.push('invalid_cursor');
   if (operation.requestBody !== undefined) {
     codes.push('invalid_json', 'body_too_large', 'unsupported_media_type');

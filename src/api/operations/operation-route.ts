@@ -1,9 +1,9 @@
 import multipart from '@fastify/multipart';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { Nothing } from '../external/schema-kit.ts';
 import { accountOf, apiActorOf, SCOPES } from '../keys/api-key-auth.ts';
-import { documented } from '../openapi/documented.ts';
+import { documented, type OperationDocs } from '../openapi/documented.ts';
 import type { ApiCall, Operation } from './operation.ts';
 
 /** Leaves time for the start of a workflow within the time that a request may take. */
@@ -30,15 +30,30 @@ export function addOperations(
 }
 
 function addOperation(app: ExternalApp, context: ExternalContext, operation: Operation): void {
-  const { method, path: url, scope, route = {} } = operation;
+  addRoute(app, operation, SCOPES[operation.scope], (request, reply) => callOf(request, reply, context));
+}
+
+type Routed<Call> = Omit<Operation, 'scope' | 'run' | 'json' | 'command'> & {
+  run(call: Call, input: Record<string, unknown>): Promise<unknown>;
+  json?(result: unknown, call: Call): unknown;
+};
+
+/** Adds the route of an operation, whichever kind of key calls it. */
+export function addRoute<Call>(
+  app: ExternalApp,
+  operation: Routed<Call>,
+  config: FastifyContextConfig,
+  callOf: (request: FastifyRequest, reply: FastifyReply) => Call,
+): void {
+  const { method, path: url, route = {} } = operation;
   app.route({
     ...route,
     method,
     url,
     schema: schemaOf(operation),
-    config: { ...route.config, ...SCOPES[scope] },
+    config: { ...route.config, ...config },
     handler: async (request, reply) => {
-      const call = callOf(request, reply, context);
+      const call = callOf(request, reply);
       const result = await operation.run(call, inputOf(request, operation));
       const status = operation.status?.(result) ?? onlyStatus(operation);
       if (status !== null) reply.code(status);
@@ -49,25 +64,28 @@ function addOperation(app: ExternalApp, context: ExternalContext, operation: Ope
   });
 }
 
-function schemaOf(operation: Operation) {
+type Shape = Pick<Routed<never>, 'id' | 'method' | 'params' | 'query' | 'body' | 'answers' | 'checkId'> &
+  Omit<OperationDocs, 'operationId' | 'answers'>;
+
+function schemaOf(operation: Shape) {
   const { id: operationId, method, params, query = Nothing, body, answers, ...docs } = operation;
   const { requests = body === undefined ? { empty: {} } : {} } = docs;
   return {
     ...documented({ ...docs, requests, operationId, answers }),
     ...(params !== undefined && { params }),
     querystring: query,
-    ...(WITH_BODY.has(method) && { body: body ?? Nothing }),
+    ...((WITH_BODY.has(method) || body !== undefined) && { body: body ?? Nothing }),
     response: Object.fromEntries(Object.entries(answers).map(([status, { schema }]) => [status, schema])),
   };
 }
 
 /** Of several, `run` or `status` chooses. */
-function onlyStatus({ answers }: Operation): number | null {
+function onlyStatus({ answers }: Shape): number | null {
   const [status, ...others] = Object.keys(answers);
   return others.length === 0 ? Number(status) : null;
 }
 
-function inputOf(request: FastifyRequest, { checkId }: Operation): Record<string, unknown> {
+function inputOf(request: FastifyRequest, { checkId }: Shape): Record<string, unknown> {
   const params = request.params as Readonly<Record<string, string>>;
   const { id } = params;
   const checked = checkId === undefined || id === undefined ? {} : { id: checkId(id) };

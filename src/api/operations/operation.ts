@@ -59,7 +59,8 @@ export type CommandDescription<Input, Result> = {
   showAll?(results: readonly Result[]): AdminOutcome;
 };
 
-type Described<
+export type Described<
+  Scope,
   Params extends TSchema,
   Query extends TSchema,
   Body extends TSchema,
@@ -68,7 +69,7 @@ type Described<
   id: string;
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   path: `/${string}`;
-  scope: ScopeName;
+  scope: Scope;
   /** The path's own parameters; `checkId` refuses an id that cannot exist. */
   params?: Params;
   checkId?: (id: string) => string;
@@ -80,16 +81,16 @@ type Described<
   route?: Pick<RouteShorthandOptions, 'bodyLimit' | 'handlerTimeout' | 'validatorCompiler' | 'config'>;
 };
 
-type InputOf<Params extends TSchema, Query extends TSchema, Body extends TSchema> = Static<Params> &
+export type InputOf<Params extends TSchema, Query extends TSchema, Body extends TSchema> = Static<Params> &
   Static<Query> &
   Static<Body>;
 
-type AnswerOf<Answers extends Readonly<Record<number, TSchema>>> = Static<
+export type AnswerOf<Answers extends Readonly<Record<number, TSchema>>> = Static<
   Extract<Answers[keyof Answers], TSchema>
 >;
 
 /** An operation of which the types of input and result are forgotten. */
-export type Operation = Described<TSchema, TSchema, TSchema, Readonly<Record<number, TSchema>>> & {
+export type Operation = Described<ScopeName, TSchema, TSchema, TSchema, Readonly<Record<number, TSchema>>> & {
   run(call: Call | ApiCall, input: Record<string, unknown>): Promise<unknown>;
   json?(result: unknown, call: ApiCall): unknown;
   status?(result: unknown): number;
@@ -105,7 +106,7 @@ export function operation<
   Answers extends Readonly<Record<number, TSchema>>,
   Result,
 >(
-  described: Described<Params, Query, Body, Answers> & {
+  described: Described<ScopeName, Params, Query, Body, Answers> & {
     run(call: Call, input: InputOf<Params, Query, Body>): Promise<Result>;
     json(result: NoInfer<Result>, call: ApiCall): AnswerOf<Answers>;
     status?(result: NoInfer<Result>): number;
@@ -123,7 +124,7 @@ export function restOperation<
   Body extends TSchema,
   Answers extends Readonly<Record<number, TSchema>>,
 >(
-  described: Described<Params, Query, Body, Answers> & {
+  described: Described<ScopeName, Params, Query, Body, Answers> & {
     run(call: ApiCall, input: InputOf<Params, Query, Body>): Promise<AnswerOf<Answers>>;
   },
 ): Operation {

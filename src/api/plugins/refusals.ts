@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
-import { apiKeyHints, isApiKey } from '../../features/keys/api-key.ts';
+import { apiKeyHints, isApiKey, isPlatformKey } from '../../features/keys/api-key.ts';
 import { type AuditEntry, recordAudit } from '../../platform/audit/audit.ts';
 import { countedAddress } from '../../platform/http/counted-address.ts';
 import type { Database } from '../../platform/postgres/database.ts';
@@ -89,8 +89,8 @@ function refusedOf(request: FastifyRequest, error: unknown): Omit<Refused, 'coun
   if (code === null || action === undefined) return null;
   const { refusedKey = null } = request;
   const token = request.headers.authorization?.split(' ').at(-1);
-  const prefix = isApiKey(token) ? apiKeyHints(token).prefix : null;
-  const key = refusedKey === null ? (prefix ?? 'no key') : `API key ${refusedKey.keyId} (${prefix})`;
+  const prefix = isApiKey(token) || isPlatformKey(token) ? apiKeyHints(token).prefix : null;
+  const key = refusedKey === null ? (prefix ?? 'no key') : `${refusedKey.name} (${prefix})`;
   return {
     wabaId: refusedKey?.wabaId ?? null,
     action,

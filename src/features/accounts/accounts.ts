@@ -281,7 +281,8 @@ export async function renameTenant(
   const businessName = checkName('The business name', name);
   const before = await knownTenant(database, userId);
   await database.transaction(async (trx) => {
-    const text = 'update tenants set business_name = :businessName where id = :userId and removed_at is null';
+    const text =
+      'update tenants set business_name = :businessName, updated_at = now() where id = :userId and removed_at is null';
     await execute(trx, text, { businessName, userId });
     const detail = { from: before.businessName, to: businessName };
     const tenant = { tenantId: userId, wabaId: null, target: `tenant ${userId}`, detail };
@@ -348,9 +349,10 @@ export async function deleteWabaRows(trx: Transaction, wabaId: string): Promise<
   await execute(trx, 'delete from wabas where waba_id = :wabaId', { wabaId });
 }
 
-/** Takes a tenant out of use: its row stays. */
+/** Takes a tenant out of use: its row stays, and the operator's program may give its id to another. */
 export async function closeTenantRow(trx: Transaction, tenantId: string): Promise<void> {
-  await execute(trx, 'update tenants set removed_at = now() where id = :tenantId', { tenantId });
+  const text = `update tenants set removed_at = now(), external_id = null, metadata = '{}' where id = :tenantId`;
+  await execute(trx, text, { tenantId });
 }
 
 export async function deleteTenantRow(trx: Transaction, tenantId: string): Promise<void> {

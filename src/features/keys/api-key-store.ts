@@ -14,6 +14,8 @@ export type ApiKeyState = SendLimits & {
   isExpired: boolean;
   /** Its last use was noted more than a minute ago, or never. */
   isUseStale: boolean;
+  /** Its tenant is suspended. */
+  isSuspended: boolean;
 };
 
 export async function findApiKey(database: Database, keyHash: Buffer): Promise<ApiKeyState | null> {
@@ -31,8 +33,9 @@ export async function findApiKeys(
     `select k.key_hash as "keyHash", k.id, k.waba_id as "wabaId", w.tenant_id as "tenantId", k.scopes,
             k.allowed_networks as "allowedNetworks", k.max_messages_per_day as "maxMessagesPerDay", k.recipients,
             k.revoked_at is not null as "isRevoked", coalesce(k.expires_at <= now(), false) as "isExpired",
-            coalesce(k.last_used_at < now() - interval '1 minute', true) as "isUseStale"
-       from api_keys k join wabas w using (waba_id) where k.key_hash = any (cast(:keyHashes as bytea[]))`,
+            coalesce(k.last_used_at < now() - interval '1 minute', true) as "isUseStale",
+            t.suspended_at is not null as "isSuspended"
+       from api_keys k join wabas w using (waba_id) join tenants t on t.id = w.tenant_id where k.key_hash = any (cast(:keyHashes as bytea[]))`,
     { keyHashes },
   );
 }
@@ -56,14 +59,17 @@ export type NewApiKey = Partial<SendLimits> & {
   /** All of them unless given. */
   scopes?: readonly ApiKeyScope[];
   allowedNetworks?: readonly string[] | null;
+  /** The name that the operator's program has for it. */
+  ref?: string | null;
 };
 
 export async function insertApiKey(database: Database, wabaId: string, key: NewApiKey): Promise<string> {
   const [row] = await query<{ id: string }>(
     database,
     `insert into api_keys (waba_id, name, key_hash, prefix, last_four, expires_at, scopes, allowed_networks,
-                           max_messages_per_day, recipients)
-     values (:wabaId, :name, :keyHash, :prefix, :lastFour, :expiresAt, :scopes, :allowedNetworks, :maxMessagesPerDay, :recipients) returning id`,
+                           max_messages_per_day, recipients, ref)
+     values (:wabaId, :name, :keyHash, :prefix, :lastFour, :expiresAt, :scopes, :allowedNetworks, :maxMessagesPerDay, :recipients,
+             :ref) returning id`,
     {
       wabaId,
       name: key.name,
@@ -75,6 +81,7 @@ export async function insertApiKey(database: Database, wabaId: string, key: NewA
       allowedNetworks: key.allowedNetworks ?? null,
       maxMessagesPerDay: key.maxMessagesPerDay ?? null,
       recipients: key.recipients ?? 'any',
+      ref: key.ref ?? null,
     },
   );
   if (row === undefined) throw new Error('the API key was not stored');
@@ -184,6 +191,21 @@ export async function findApiKeyDetails(
 ): Promise<ApiKeyDetails | null> {
   const text = `select ${DETAILS} from api_keys where waba_id = :wabaId and id = :id`;
   return await queryOne<ApiKeyDetails>(database, text, { wabaId, id });
+}
+
+/** The key that the operator's program calls `ref`; null: there is none. */
+export async function findKeyByRef(
+  database: Database,
+  wabaId: string,
+  ref: string,
+): Promise<ApiKeyDetails | null> {
+  const text = `select ${DETAILS} from api_keys where waba_id = :wabaId and ref = :ref`;
+  return await queryOne<ApiKeyDetails>(database, text, { wabaId, ref });
+}
+
+/** Lets another key have the name of this one. */
+export async function freeKeyRef(trx: Transaction, wabaId: string, id: string): Promise<void> {
+  await execute(trx, 'update api_keys set ref = null where waba_id = :wabaId and id = :id', { wabaId, id });
 }
 
 export async function findWabaOfKey(database: Database, id: string): Promise<string | null> {

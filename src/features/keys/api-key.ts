@@ -5,6 +5,7 @@ const KEY_PREFIX = 'ck_';
 const RANDOM_BYTES = 28;
 const CHECK_DIGITS = 8;
 const API_KEY = /^ck_[0-9a-f]{64}$/;
+const PLATFORM_KEY = /^hp_[0-9a-f]{64}$/;
 
 /**
  * A new API key: `ck_` and 64 hex digits, 224 random bits of which the last 8 digits are the CRC32 of the 56 before
@@ -12,13 +13,27 @@ const API_KEY = /^ck_[0-9a-f]{64}$/;
  * made elsewhere work too; they are looked up behind the others. `random` is for tests.
  */
 export function newApiKey(random: (sizeBytes: number) => Uint8Array = randomBytes): string {
+  return newKey(KEY_PREFIX, random);
+}
+
+/** A key of the operator's own program, as `newApiKey` makes them but for its prefix: neither is taken for the other. */
+export function newPlatformKey(): string {
+  return newKey('hp_', randomBytes);
+}
+
+function newKey(prefix: string, random: (sizeBytes: number) => Uint8Array): string {
   const hex = Buffer.from(random(RANDOM_BYTES)).toString('hex');
-  return `${KEY_PREFIX}${hex}${checkDigitsOf(hex)}`;
+  return `${prefix}${hex}${checkDigitsOf(hex)}`;
 }
 
 /** Whether `text` has the form of an API key, whatever its checksum. */
 export function isApiKey(text: unknown): text is string {
   return typeof text === 'string' && API_KEY.test(text);
+}
+
+/** Whether `text` has the form of a platform key, whatever its checksum. */
+export function isPlatformKey(text: unknown): text is string {
+  return typeof text === 'string' && PLATFORM_KEY.test(text);
 }
 
 /** Whether the last 8 digits of a key are those of keys that were made here; others may be right nevertheless. */
@@ -36,7 +51,7 @@ export function hashApiKey(key: string): Buffer {
   return createHash('sha256').update(key).digest();
 }
 
-/** The parts of a key that may be shown for good: `ck_` with the first 8 digits, and the last 4. */
+/** The parts of a key that may be shown for good: its prefix with the first 8 digits, and the last 4. */
 export function apiKeyHints(key: string): { prefix: string; last4: string } {
   return { prefix: key.slice(0, KEY_PREFIX.length + 8), last4: key.slice(-4) };
 }

@@ -3,6 +3,7 @@ import { InvalidCidrError, networkOf } from '../../platform/http/networks.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { checkName, checkRowId, invalidValue, RequestError, shown } from '../../platform/request-input.ts';
 import { knownWaba } from '../accounts/accounts.ts';
+import { refuseSuspended } from '../accounts/suspension.ts';
 import {
   API_KEY_SCOPES,
   type ApiKeyScope,
@@ -31,7 +32,7 @@ export type CreatedKey = { apiKey: string } & SendLimits &
 
 /**
  * Makes an API key for a WABA, which may only read unless scopes are named. An expiry in the past makes a key that is refused as expired, which scripts test with.
- * Throws RequestError: `invalid_value`, `unknown_waba`.
+ * Throws RequestError: `invalid_value`, `unknown_waba`, `tenant_suspended`.
  */
 export async function createKey(
   { database, actor }: KeyTools & Audited,
@@ -41,6 +42,7 @@ export async function createKey(
     expiresAt: Date | null;
     scopes?: readonly string[];
     allowedNetworks?: readonly string[] | null;
+    ref?: string;
   },
 ): Promise<CreatedKey> {
   const name = checkName('The name of the key', key.name);
@@ -48,6 +50,7 @@ export async function createKey(
   const allowedNetworks = checkNetworks(key.allowedNetworks ?? null);
   const limits = checkSendLimits(key);
   await knownWaba(database, wabaId);
+  await refuseSuspended(database, { wabaId });
   const apiKey = newApiKey();
   const { prefix, last4 } = apiKeyHints(apiKey);
   const { expiresAt } = key;
@@ -59,6 +62,7 @@ export async function createKey(
     expiresAt,
     scopes,
     allowedNetworks,
+    ref: key.ref ?? null,
     ...limits,
   };
   const id = await database.transaction(async (trx) => {

@@ -1,3 +1,4 @@
+import { listUnboundPlatformKeys } from '../../features/keys/platform-keys.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
@@ -27,6 +28,7 @@ export async function lookForRisks({
       ),
     ...(await missingQuotas(database)),
     ...(await otherPorts(database, webhooks.ports)),
+    ...(await unboundPlatformKeys(database)),
   );
 }
 
@@ -47,6 +49,13 @@ async function missingQuotas(database: Database): Promise<Finding[]> {
   return QUOTAS.filter(([column]) => row[column]).map(([column, what]) =>
     warn(`${row[column]} tenants have no quota for ${what}`, 'set one: "admin tenant set-policy"'),
   );
+}
+
+async function unboundPlatformKeys(database: Database): Promise<Finding[]> {
+  const keys = (await listUnboundPlatformKeys(database)).map(({ id, name }) => `${id} (${name})`);
+  if (keys.length === 0) return [];
+  const todo = 'make keys with --networks in their place, and revoke these: "admin platform-key"';
+  return [warn(`platform keys that make ways in may be used from anywhere: ${keys.join(', ')}`, todo)];
 }
 
 const MAX_NAMED = 10;

@@ -238,6 +238,22 @@ async function listAuditEntries(
   );
 }
 
+/** The newest entries of some actors, before one, of a tenant or of all. */
+export async function listAuditOf(
+  database: Database,
+  actors: readonly string[],
+  { tenantId, beforeId, limit }: { tenantId: string | null; beforeId: string | null; limit: number },
+): Promise<StoredAuditEntry[]> {
+  const given = { ...(tenantId !== null && { tenantId }), ...(beforeId !== null && { beforeId }) };
+  const names = Object.keys(given) as (keyof typeof given)[];
+  const own = newest(['actor = a.name', ...names.map((name) => CONDITIONS[name])]);
+  return await query<StoredAuditEntry>(
+    database,
+    `select ${ENTRY}, ip from unnest(cast(:actors as text[])) as a (name), lateral ${own} as e order by id desc limit :limit`,
+    { ...given, actors, limit },
+  );
+}
+
 function newest(conditions: readonly string[]): string {
   const where = conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`;
   return `(select * from audit_log ${where} order by id desc limit :limit)`;

@@ -163,6 +163,7 @@ function apiSettings(settings: Settings) {
     drainNoticeMs: settings.integer('HELIOGRAPH_API_DRAIN_NOTICE_MS'),
     drainTimeoutMs: settings.integer('HELIOGRAPH_API_DRAIN_TIMEOUT_MS'),
     trustProxy: settings.networks('HELIOGRAPH_TRUST_PROXY'),
+    platformCidrs: settings.networks('HELIOGRAPH_PLATFORM_API_CIDRS'),
     rateLimits: {
       readsPerSecond: settings.integer('HELIOGRAPH_RATE_LIMIT_READS_PER_SECOND'),
       writesPerSecond: settings.integer('HELIOGRAPH_RATE_LIMIT_WRITES_PER_SECOND'),

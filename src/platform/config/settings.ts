@@ -269,6 +269,10 @@ export const SETTINGS = {
     'address',
     "host:port of a further plain http port that has operators' pages; all others then answer 404 for them; empty: none",
   ),
+  HELIOGRAPH_PLATFORM_API_CIDRS: optional(
+    'cidrs',
+    'networks from which the platform API (/api/platform) is reached; from elsewhere it answers 404; empty: from all',
+  ),
   HELIOGRAPH_SMTP_URL: setting({
     kind: 'text',
     fallback: '',

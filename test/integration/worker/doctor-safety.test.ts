@@ -4,6 +4,11 @@ import { expect, test } from 'vitest';
 import { createTenant } from '../../../src/features/accounts/accounts.ts';
 import { readTenantPolicy } from '../../../src/features/accounts/tenant-policies.ts';
 import { addEndpoint } from '../../../src/features/endpoints/endpoints.ts';
+import {
+  createPlatformKey,
+  type NewPlatformKey,
+  revokePlatformKey,
+} from '../../../src/features/keys/platform-keys.ts';
 import { setOperationsUrl } from '../../../src/ops/alerts/operations-url.ts';
 import { QUESTIONS } from '../../../src/ops/health/questions.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
@@ -68,6 +73,29 @@ test('the doctor names the endpoints and operations URLs on ports that new ones 
   expect(await found()).toEqual([
     expect.stringContaining(`endpoint ${id} (9443), operations URL of WABA 900000000000202 (22)`),
   ]);
+});
+
+test('the doctor names platform keys that make ways in and may be used from anywhere', async () => {
+  const { database, url } = await testDatabase();
+  const tools = { database, actor: SYSTEM };
+  const add = (given: Partial<NewPlatformKey>) =>
+    createPlatformKey(tools, { name: 'crm', scopes: ['read', 'keys'], ...given }, 'production');
+  await expect(add({})).rejects.toThrow('A key with keys needs networks');
+  await add({ networks: ['203.0.113.0/28'] });
+  await add({ scopes: ['read', 'tenants', 'wabas'] });
+  const found = async () => {
+    const config = { ...loadConfig(testSettings(url, SAFE)), mode: 'production' } as const;
+    return (await QUESTIONS.safety.ask({ config, database })).filter(({ detail }) =>
+      detail.includes('platform keys'),
+    );
+  };
+  expect(await found()).toEqual([]);
+  const { id } = await add({ fromAnywhere: true });
+  expect(await found()).toMatchObject([
+    { status: 'degraded', detail: expect.stringContaining(`${id} (crm)`) },
+  ]);
+  await revokePlatformKey(tools, id);
+  expect(await found()).toEqual([]);
 });
 
 test('the command shows it for an installation in production', async () => {

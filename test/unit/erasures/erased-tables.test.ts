@@ -81,6 +81,7 @@ const TABLES = {
       'endpoint_minutes',
       'endpoint_failures',
       'endpoint_changes',
+      'platform_keys',
       'rate_limits',
     ],
     ...[

@@ -4,7 +4,7 @@ import type { Config } from '../../../platform/config/config.ts';
 
 type Settings = Pick<Config['portal'], 'operatorCidrs' | 'operatorListen'>;
 
-/** Whether a request comes by the port and from the networks that operators' pages are limited to. */
+/** Whether a request comes by the port and from the networks that operators' pages, or the platform API, are limited to. */
 export function operatorAddress(
   { operatorCidrs, operatorListen }: Settings,
   isOperatorListener: boolean,

@@ -41,6 +41,15 @@ export function roleRefused(): PageError {
   );
 }
 
+/** The operator has suspended the business. */
+export function tenantSuspended(): PageError {
+  return new PageError(
+    403,
+    'Suspended',
+    'The business is suspended, so nothing can be changed. Its messages are received and delivered. Ask the operator of this service.',
+  );
+}
+
 /** The form does not come from a page of ours, or from one of another session. */
 export function formRefused(): PageError {
   return new PageError(

@@ -1,6 +1,7 @@
 import cookie from '@fastify/cookie';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { findWaba } from '../../../features/accounts/accounts.ts';
+import { isSuspended } from '../../../features/accounts/suspension.ts';
 import { countWaitingKeyRequests } from '../../../features/keys/key-requests.ts';
 import { stepOf } from '../../../features/users/sign-in-policy.ts';
 import { findOpenSessions, noteUse, openSession } from '../../../features/users/user-sessions.ts';
@@ -17,7 +18,14 @@ import { createFormTokens, type FormTokens } from './form-tokens.ts';
 import { limitOpenForms } from './open-forms.ts';
 import { operatorAddress } from './operator-address.ts';
 import { PAGES, requireDeclaredAccess } from './page-access.ts';
-import { formRefused, PageError, pageNotFound, roleRefused, sendErrorPage } from './page-error.ts';
+import {
+  formRefused,
+  PageError,
+  pageNotFound,
+  roleRefused,
+  sendErrorPage,
+  tenantSuspended,
+} from './page-error.ts';
 import { setPortalHeaders } from './send-page.ts';
 import { sessionCookie } from './session-cookie.ts';
 import { tenantPlace } from './tenant-place.ts';
@@ -153,8 +161,19 @@ async function checkAccess(
   if (isOperatorElsewhere(viewer)) throw pageNotFound();
   await findPageWaba(request, viewer, database);
   if (viewer.role === 'operator') return;
+  await refuseSuspendedChange(request, viewer, database);
   if (pageAccess === 'member' || (pageAccess === 'admin' && viewer.role === 'admin')) return;
   throw roleRefused();
+}
+
+/** A suspended business reads as before. Throws PageError 403. */
+async function refuseSuspendedChange(
+  { method, routeOptions }: FastifyRequest,
+  { tenantId }: Viewer,
+  database: Database,
+): Promise<void> {
+  if (LOOKING.has(method) || routeOptions.config.isSearch || tenantId === null) return;
+  if (await isSuspended(database, tenantId)) throw tenantSuspended();
 }
 
 const WABA_ID = /^\d{1,64}$/;

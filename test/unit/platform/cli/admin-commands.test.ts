@@ -47,6 +47,11 @@ test('the admin command line explains every command with an example of it, and o
     ],
     ...['key create', 'key list', 'key limit', 'key revoke'],
     ...['key-request list', 'key-request show', 'key-request approve', 'key-request deny'],
+    ...['platform-key create', 'platform-key list', 'platform-key revoke'],
+    ...['put-tenant', 'list-tenants', 'get-tenant', 'update-tenant', 'put-tenant-policy', 'remove-tenant']
+      .concat('put-waba', 'remove-waba', 'check-tenant-waba')
+      .concat('put-tenant-key', 'rotate-tenant-key', 'delete-tenant-key', 'list-platform-audit')
+      .map((name) => `platform ${name}`),
     ...['endpoint add', 'endpoint list', 'endpoint show', 'endpoint update', 'endpoint pause'],
     ...[
       'endpoint disable',

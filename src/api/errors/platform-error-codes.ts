@@ -1,0 +1,64 @@
+/** Error codes of the platform API, and of tenants whom it has suspended. */
+export const PLATFORM_ERROR_CODES = {
+  tenant_suspended: {
+    status: 403,
+    message: 'The business is suspended: it receives messages, and sends and changes nothing.',
+    advice:
+      'Messages are received and delivered as before. Ask the operator of the service why it is suspended.',
+  },
+  scope_not_grantable: {
+    status: 403,
+    message: 'The platform key may not give this scope.',
+    advice:
+      'Concerns /api/platform only. GET /api/platform/keys/self shows "grantableScopes", which the operator sets with the key.',
+  },
+  unknown_tenant: {
+    status: 404,
+    message: 'There is no such tenant.',
+    advice:
+      'Concerns /api/platform only. No tenant has this externalId. GET /api/platform/tenants lists those there are.',
+  },
+  unknown_waba: {
+    status: 404,
+    message: 'The tenant has no such WABA.',
+    advice:
+      'Concerns /api/platform only. GET /api/platform/tenants/{externalId} lists the WABAs of the tenant.',
+  },
+  unknown_key: {
+    status: 404,
+    message: 'There is no such API key.',
+    advice: 'Concerns /api/platform only. The WABA has no key with this keyRef, or it was deleted.',
+  },
+  key_differs: {
+    status: 409,
+    message: 'The key with this keyRef has other values.',
+    advice:
+      'Concerns /api/platform only. A key keeps its scopes and networks: delete it and make it again, or use another keyRef.',
+  },
+  external_id_taken: {
+    status: 409,
+    message: 'Another tenant has this external id.',
+    advice: 'Concerns /api/platform only. Each external id names one tenant of the installation.',
+  },
+  tenant_has_external_id: {
+    status: 409,
+    message: 'The tenant has another external id.',
+    advice: 'Concerns /api/platform only. Use that one, or give the tenant a new one with "newExternalId".',
+  },
+  tenant_in_use: {
+    status: 409,
+    message: 'The tenant was changed meanwhile.',
+    advice: 'Concerns /api/platform only. Repeat the request.',
+  },
+  waba_taken: {
+    status: 409,
+    message: 'The WABA belongs to another tenant.',
+    advice:
+      'Concerns /api/platform only. A WABA stays with its tenant, also after it was removed, because its history does.',
+  },
+  phone_number_taken: {
+    status: 409,
+    message: 'The phone number belongs to another WABA.',
+    advice: 'Concerns /api/platform only. Leave the number out, or remove it from the other WABA first.',
+  },
+} as const;

@@ -1,0 +1,386 @@
+import { expect, test } from 'vitest';
+import { query, queryColumn } from '../../../../src/platform/postgres/sql.ts';
+import { tablesHolding } from '../../../support/database-scan.ts';
+import { freshTenant } from '../../../support/test-accounts.ts';
+import { apiOfFile, WABA } from '../api-harness.ts';
+import { addPlatformKey, clientWith, fresh, type PlatformClient, platformClient } from './platform-client.ts';
+
+const api = apiOfFile();
+
+const KEY = { name: 'shop server', scopes: ['send', 'manage_webhooks'] };
+
+/** A tenant with a WABA. */
+async function tenantOf(ask: PlatformClient) {
+  const made = fresh();
+  await ask('PUT', `/tenants/${made.name}`, { businessName: 'Acme Ltd' });
+  const phoneNumbers = [{ phoneNumberId: made.number, displayPhoneNumber: '12025550100' }];
+  await ask('PUT', `/tenants/${made.name}/wabas/${made.wabaId}`, { phoneNumbers });
+  return made;
+}
+
+const errorOf = ({ status, body }: Awaited<ReturnType<PlatformClient>>) => [
+  status,
+  body.error?.code,
+  body.error?.param,
+];
+
+test('a program makes a tenant, its WABA and a key that works, under its own ids, and finds them again', async () => {
+  const ask = await platformClient(api);
+  const { name, wabaId, number } = fresh();
+  const tenant = await ask('PUT', `/tenants/${name}`, {
+    businessName: 'Acme Ltd',
+    metadata: { plan: 'gold' },
+  });
+  expect(tenant).toMatchObject({
+    status: 201,
+    body: {
+      externalId: name,
+      businessName: 'Acme Ltd',
+      state: 'active',
+      metadata: { plan: 'gold' },
+      wabas: [],
+    },
+  });
+  expect(tenant.body.userId).toEqual(expect.any(Number));
+  const waba = {
+    phoneNumbers: [{ phoneNumberId: number, displayPhoneNumber: '12025550100' }],
+    accessToken: 'EAAG-secret',
+  };
+  const added = await ask('PUT', `/tenants/${name}/wabas/${wabaId}`, waba);
+  expect(added).toMatchObject({ status: 201, body: { wabaId, hasAccessToken: true } });
+  expect(JSON.stringify(added.body)).not.toContain('EAAG');
+  const key = await ask('PUT', `/tenants/${name}/wabas/${wabaId}/keys/shop`, KEY);
+  expect(key).toMatchObject({ status: 201, body: { keyRef: 'shop', ...KEY, state: 'active' } });
+  const me = await api.app.inject({
+    url: '/api/external/key',
+    headers: { authorization: `Bearer ${key.body.apiKey}` },
+  });
+  expect(me.json()).toMatchObject({ id: key.body.id, wabaId });
+  const found = await ask('GET', `/tenants/${name}`);
+  expect(found).toMatchObject({
+    status: 200,
+    body: {
+      userId: tenant.body.userId,
+      wabas: [{ wabaId, hasAccessToken: true, phoneNumbers: [{ phoneNumberId: number }] }],
+      usage: { storedBytes: 0, storedFiles: 0 },
+    },
+  });
+  expect(found.body.quotas.uploadFilesPerDay).toBe(10_000);
+});
+
+test('a repetition makes nothing and shows no secret: the answer to it is 200', async () => {
+  const ask = await platformClient(api);
+  const { name, wabaId } = await tenantOf(ask);
+  const path = `/tenants/${name}/wabas/${wabaId}/keys/shop`;
+  expect((await ask('PUT', path, KEY)).status).toBe(201);
+  for (let turn = 0; turn < 2; turn += 1) {
+    expect((await ask('PUT', `/tenants/${name}`, { businessName: 'Acme Ltd' })).status).toBe(200);
+    expect((await ask('PUT', `/tenants/${name}/wabas/${wabaId}`, {})).status).toBe(200);
+    // As a program does that was killed before it read the answer, and reckons the expiry once more.
+    const expiresAt = new Date(Date.now() + 86_400_000).toISOString();
+    expect(await ask('PUT', path, { ...KEY, expiresAt })).toMatchObject({
+      status: 200,
+      body: { apiKey: null, expiresAt: null },
+    });
+  }
+  expect(
+    await queryColumn(api.database, 'select id from api_keys where waba_id = :wabaId', { wabaId }),
+  ).toHaveLength(1);
+});
+
+test('20 equal requests at once make one tenant, one WABA and one key, and one answer has the key', async () => {
+  const ask = await platformClient(api);
+  const { name, wabaId } = fresh();
+  const atOnce = (path: string, body: object) =>
+    Promise.all(Array.from({ length: 20 }, () => ask('PUT', path, body)));
+  const made = (answers: readonly { status: number }[]) => answers.map(({ status }) => status).sort();
+  const once = [...Array.from({ length: 19 }, () => 200), 201];
+  const tenants = await atOnce(`/tenants/${name}`, { businessName: 'Acme Ltd' });
+  expect(made(tenants)).toEqual(once);
+  expect(new Set(tenants.map(({ body }) => body.userId)).size).toBe(1);
+  expect(made(await atOnce(`/tenants/${name}/wabas/${wabaId}`, {}))).toEqual(once);
+  const keys = await atOnce(`/tenants/${name}/wabas/${wabaId}/keys/shop`, KEY);
+  expect(made(keys)).toEqual(once);
+  expect(keys.filter(({ body }) => body.apiKey !== null)).toHaveLength(1);
+  expect(await query(api.database, 'select from api_keys where waba_id = :wabaId', { wabaId })).toHaveLength(
+    1,
+  );
+});
+
+test('no key, token or platform key is in any table', async () => {
+  const { platformKey, authorization } = await addPlatformKey(api.database);
+  const ask = clientWith(api, authorization);
+  const { name, wabaId } = await tenantOf(ask);
+  await ask('PUT', `/tenants/${name}/wabas/${wabaId}`, { accessToken: 'EAAG-very-secret-token' });
+  const path = `/tenants/${name}/wabas/${wabaId}/keys/shop`;
+  const { apiKey } = (await ask('PUT', path, KEY)).body;
+  const rotated = (await ask('POST', `${path}/rotate`, { overlapHours: 1 })).body.apiKey;
+  const secrets = [platformKey, apiKey, rotated, 'EAAG-very-secret-token'];
+  expect(secrets).toEqual(secrets.map(() => expect.any(String)));
+  expect(await tablesHolding(api.database, secrets)).toEqual([]);
+});
+
+test('what a platform key changes is in the audit log, which it can read; the tenant does not see from where', async () => {
+  const { id, authorization } = await addPlatformKey(api.database);
+  const ask = clientWith(api, authorization);
+  const { name, wabaId } = await tenantOf(ask);
+  await ask('PUT', `/tenants/${name}/wabas/${wabaId}/keys/shop`, KEY);
+  await ask('PATCH', `/tenants/${name}`, { state: 'suspended', suspendReason: 'unpaid' });
+  const { body } = await ask('GET', `/audit?tenant=${name}`);
+  expect(body.data.map(({ action }: { action: string }) => action)).toEqual([
+    ...['tenant.suspended', 'key.created', 'waba.saved', 'tenant.external_id_set', 'tenant.created'],
+  ]);
+  for (const entry of body.data)
+    expect(entry).toMatchObject({ actor: `platform key ${id}`, ip: '127.0.0.1' });
+  const first = await ask('GET', `/audit?tenant=${name}&limit=2`);
+  const rest = await ask('GET', `/audit?tenant=${name}&cursor=${first.body.nextCursor}`);
+  expect([...first.body.data, ...rest.body.data]).toEqual(body.data);
+});
+
+test('a key is replaced with an overlap, deleted once, and its name is free again', async () => {
+  const ask = await platformClient(api);
+  const { name, wabaId } = await tenantOf(ask);
+  const path = `/tenants/${name}/wabas/${wabaId}/keys/shop`;
+  const ends = new Date(Date.now() + 86_400_000).toISOString();
+  const first = await ask('PUT', path, { ...KEY, expiresAt: ends, allowedNetworks: ['127.0.0.0/8'] });
+  const works = async (apiKey: string) =>
+    (await api.app.inject({ url: '/api/external/key', headers: { authorization: `Bearer ${apiKey}` } }))
+      .statusCode;
+  const second = await ask('POST', `${path}/rotate`, { overlapHours: 1 });
+  expect(second).toMatchObject({
+    status: 200,
+    body: { ...KEY, keyRef: 'shop', replacedKeyId: first.body.id, allowedNetworks: ['127.0.0.0/8'] },
+  });
+  // It lives as long as the first one was to, from now on.
+  expect(Math.abs(Date.parse(second.body.expiresAt) - Date.parse(ends))).toBeLessThan(60_000);
+  expect(await Promise.all([works(first.body.apiKey), works(second.body.apiKey)])).toEqual([200, 200]);
+  const third = await ask('POST', `${path}/rotate`, { overlapHours: 0 });
+  expect(await Promise.all([works(second.body.apiKey), works(third.body.apiKey)])).toEqual([401, 200]);
+  expect((await ask('DELETE', path)).status).toBe(200);
+  expect(await works(third.body.apiKey)).toBe(401);
+  expect(errorOf(await ask('DELETE', path))).toEqual([404, 'unknown_key', null]);
+  expect((await ask('PUT', path, KEY)).status).toBe(201);
+});
+
+test('a key gives only what the operator let it give, by PUT and by rotation', async () => {
+  const all = await platformClient(api, { grantableScopes: ['read', 'read_events', 'send', 'export'] });
+  const { name, wabaId } = await tenantOf(all);
+  const ask = await platformClient(api);
+  const keys = `/tenants/${name}/wabas/${wabaId}/keys`;
+  for (const scope of ['read', 'read_events', 'export', 'erase', 'graph', 'graph_manage', 'graph_query']) {
+    const refused = await ask('PUT', `${keys}/k-${scope}`, { name: 'x', scopes: ['send', scope] });
+    expect(errorOf(refused)).toEqual([403, 'scope_not_grantable', 'scopes']);
+    expect(refused.body.error.message).toContain(scope);
+  }
+  expect((await all('PUT', `${keys}/reader`, { name: 'x', scopes: ['read'] })).status).toBe(201);
+  expect(errorOf(await ask('POST', `${keys}/reader/rotate`, { overlapHours: 0 }))).toEqual([
+    403,
+    'scope_not_grantable',
+    'scopes',
+  ]);
+  expect(errorOf(await ask('PUT', `${keys}/reader`, { name: 'x', scopes: ['send'] }))).toEqual([
+    409,
+    'key_differs',
+    'scopes',
+  ]);
+  const other = { name: 'x', scopes: ['read'], allowedNetworks: ['192.0.2.0/24'] };
+  expect(errorOf(await all('PUT', `${keys}/reader`, other))).toEqual([409, 'key_differs', 'allowedNetworks']);
+});
+
+test('what is another tenant’s looks like what does not exist, and stays', async () => {
+  const ask = await platformClient(api);
+  const [one, other] = [await tenantOf(ask), await tenantOf(ask)];
+  await ask('PUT', `/tenants/${other.name}/wabas/${other.wabaId}/keys/shop`, KEY);
+  for (const [method, rest, body] of [
+    ['GET', '/check', undefined],
+    ['PUT', '/keys/shop', KEY],
+    ['POST', '/keys/shop/rotate', { overlapHours: 0 }],
+    ['DELETE', '/keys/shop', undefined],
+    ['DELETE', '', undefined],
+  ] as const) {
+    const answers = [other.wabaId, fresh().wabaId].map((id) =>
+      ask(method, `/tenants/${one.name}/wabas/${id}${rest}`, body),
+    );
+    const [foreign, missing] = await Promise.all(answers);
+    for (const answer of [foreign, missing]) {
+      if (answer === undefined) throw new Error('no answer');
+      expect([method, rest, ...errorOf(answer)]).toEqual([method, rest, 404, 'unknown_waba', null]);
+    }
+    expect(foreign?.body.error.message).toBe(missing?.body.error.message);
+  }
+  const taken = await ask('PUT', `/tenants/${one.name}/wabas/${other.wabaId}`, {});
+  expect(errorOf(taken)).toEqual([409, 'waba_taken', null]);
+  const phoneNumbers = [{ phoneNumberId: other.number }];
+  const numberTaken = await ask('PUT', `/tenants/${one.name}/wabas/${one.wabaId}`, { phoneNumbers });
+  expect(errorOf(numberTaken)).toEqual([409, 'phone_number_taken', 'phoneNumbers']);
+  for (const { body } of [taken, numberTaken]) {
+    expect(body.error.message).not.toContain(other.name);
+    if (body === numberTaken.body) expect(body.error.message).not.toContain(other.wabaId);
+  }
+});
+
+test('a tenant that was made elsewhere gets an id, one only, and a new one when asked', async () => {
+  const ask = await platformClient(api);
+  const { tenantId, wabaId } = await freshTenant(api.database, 'Old Store');
+  const userId = Number(tenantId);
+  const [first, second, third] = [fresh().name, fresh().name, fresh().name];
+  const adopted = await ask('PUT', `/tenants/${first}`, { businessName: 'Old Store', userId });
+  expect(adopted).toMatchObject({ status: 201, body: { userId, externalId: first, wabas: [{ wabaId }] } });
+  expect(errorOf(await ask('PUT', `/tenants/${second}`, { businessName: 'x', userId }))).toEqual([
+    409,
+    'tenant_has_external_id',
+    null,
+  ]);
+  await ask('PUT', `/tenants/${second}`, { businessName: 'Other' });
+  expect(errorOf(await ask('PUT', `/tenants/${second}`, { businessName: 'x', userId }))).toEqual([
+    409,
+    'external_id_taken',
+    'userId',
+  ]);
+  expect(errorOf(await ask('PATCH', `/tenants/${first}`, { newExternalId: second }))).toEqual([
+    409,
+    'external_id_taken',
+    'newExternalId',
+  ]);
+  expect((await ask('PATCH', `/tenants/${first}`, { newExternalId: third })).body).toMatchObject({
+    userId,
+    externalId: third,
+  });
+  expect(errorOf(await ask('GET', `/tenants/${first}`))).toEqual([404, 'unknown_tenant', null]);
+  expect(
+    errorOf(await ask('PUT', `/tenants/${fresh().name}`, { businessName: 'x', userId: 999_999_999 })),
+  ).toEqual([404, 'unknown_tenant', null]);
+});
+
+test('a tenant is removed by its id twice over, once; the id is free, its WABA is not', async () => {
+  const ask = await platformClient(api);
+  const { name, wabaId } = await tenantOf(ask);
+  const { apiKey } = (await ask('PUT', `/tenants/${name}/wabas/${wabaId}/keys/shop`, KEY)).body;
+  expect(errorOf(await ask('DELETE', `/tenants/${name}`, { confirm: 'acme' }))).toEqual([
+    400,
+    'invalid_parameter',
+    'confirm',
+  ]);
+  expect(errorOf(await ask('DELETE', `/tenants/${name}`))).toEqual([400, 'invalid_parameter', null]);
+  expect(await ask('DELETE', `/tenants/${name}`, { confirm: name })).toMatchObject({
+    status: 200,
+    body: { wabaIds: [wabaId] },
+  });
+  const headers = { authorization: `Bearer ${apiKey}` };
+  expect((await api.app.inject({ url: '/api/external/key', headers })).statusCode).toBe(401);
+  expect(errorOf(await ask('DELETE', `/tenants/${name}`, { confirm: name }))).toEqual([
+    404,
+    'unknown_tenant',
+    null,
+  ]);
+  expect((await ask('PUT', `/tenants/${name}`, { businessName: 'Another' })).status).toBe(201);
+});
+
+test('a list has every tenant once, page by page, and knows suspended and changed ones', async () => {
+  const ask = await platformClient(api);
+  const since = new Date(Date.now() - 1_000).toISOString();
+  const made = [await tenantOf(ask), await tenantOf(ask), await tenantOf(ask)];
+  await ask('PATCH', `/tenants/${made[1]?.name}`, { state: 'suspended' });
+  const seen: string[] = [];
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const { body }: { body: { data: { externalId: string | null }[]; nextCursor: string | null } } =
+      await ask('GET', `/tenants?limit=2&updatedSince=${since}${cursor === '' ? '' : `&cursor=${cursor}`}`);
+    seen.push(...body.data.map(({ externalId }) => String(externalId)));
+    cursor = body.nextCursor;
+  }
+  expect(new Set(seen).size).toBe(seen.length);
+  expect(seen).toEqual(expect.arrayContaining(made.map(({ name }) => name)));
+  const { body } = await ask('GET', `/tenants?state=suspended&limit=100`);
+  const names = body.data.map(({ externalId }: { externalId: string }) => externalId);
+  expect(names).toContain(made[1]?.name);
+  expect(names).not.toContain(made[0]?.name);
+  expect(errorOf(await ask('GET', '/tenants?state=gone'))).toEqual([400, 'invalid_parameter', 'state']);
+  expect(errorOf(await ask('GET', '/tenants?cursor=AAAABBBBCCCCDDDDEEEEFFFFGGGG'))).toEqual([
+    400,
+    'invalid_cursor',
+    'cursor',
+  ]);
+});
+
+test('quotas are set and taken away, and never above what the installation allows', async () => {
+  const ask = await platformClient(api);
+  const { name } = await tenantOf(ask);
+  const policy = `/tenants/${name}/policy`;
+  expect(await ask('PUT', policy, { mediaDays: 90 })).toMatchObject({
+    status: 200,
+    body: { mediaDays: 90, messageDays: null },
+  });
+  expect((await ask('GET', `/tenants/${name}`)).body.quotas.mediaDays).toBe(90);
+  expect((await ask('PUT', policy, { mediaDays: null })).body.mediaDays).toBe(null);
+  expect(errorOf(await ask('PUT', policy, { eventDays: 36_000 }))).toEqual([
+    400,
+    'invalid_parameter',
+    'eventDays',
+  ]);
+  expect(errorOf(await ask('PUT', policy, { color: 1 }))).toEqual([400, 'invalid_parameter', 'color']);
+});
+
+test.each(['a%2Fb', '%00', 'a%20b', 'a'.repeat(129), '...', '~a', 'ä', '%20'])(
+  'refuses the id %s',
+  async (id) => {
+    const ask = await platformClient(api);
+    for (const method of ['GET', 'PUT', 'PATCH', 'DELETE'] as const) {
+      const answer = await ask(
+        method,
+        `/tenants/${id}`,
+        method === 'GET' ? undefined : { businessName: 'x' },
+      );
+      expect(errorOf(answer)).toEqual([400, 'invalid_parameter', 'externalId']);
+    }
+    const { name, wabaId } = await tenantOf(ask);
+    expect(errorOf(await ask('PUT', `/tenants/${name}/wabas/${wabaId}/keys/${id}`, KEY))).toEqual([
+      400,
+      'invalid_parameter',
+      'keyRef',
+    ]);
+  },
+);
+
+test('refuses unknown members, wrong values and large bodies, and makes nothing of them', async () => {
+  const ask = await platformClient(api);
+  const { name } = fresh();
+  const put = (body: object) => ask('PUT', `/tenants/${name}`, body);
+  expect(errorOf(await put({ businessName: 'x', colour: 'red' }))).toEqual([
+    400,
+    'invalid_parameter',
+    'colour',
+  ]);
+  expect(errorOf(await put({ businessName: ' ' }))[0]).toBe(400);
+  expect(errorOf(await put({ businessName: 'x', metadata: { ['n'.repeat(41)]: 'x' } }))).toEqual([
+    400,
+    'invalid_parameter',
+    'metadata',
+  ]);
+  expect(errorOf(await put({ businessName: 'x', metadata: { n: 'x'.repeat(501) } }))).toEqual([
+    400,
+    'invalid_parameter',
+    'metadata',
+  ]);
+  const many = Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`n${index}`, '']));
+  expect(errorOf(await put({ businessName: 'x', metadata: many }))).toEqual([
+    400,
+    'invalid_parameter',
+    'metadata',
+  ]);
+  expect(errorOf(await put({ businessName: 'x', metadata: { n: 'a\u0000b' } }))[0]).toBe(400);
+  expect(errorOf(await put({ businessName: 'x', metadata: { n: 'x'.repeat(70_000) } }))).toEqual([
+    413,
+    'body_too_large',
+    null,
+  ]);
+  expect(errorOf(await ask('GET', `/tenants/${name}`))).toEqual([404, 'unknown_tenant', null]);
+  expect(
+    errorOf(await ask('PATCH', `/tenants/${(await tenantOf(ask)).name}`, { suspendReason: 'x' })),
+  ).toEqual([400, 'invalid_parameter', 'suspendReason']);
+});
+
+test('a program cannot reach the WABA of a tenant that it has not named', async () => {
+  const ask = await platformClient(api);
+  const { name } = await tenantOf(ask);
+  expect(errorOf(await ask('DELETE', `/tenants/${name}/wabas/${WABA}`))).toEqual([404, 'unknown_waba', null]);
+});
