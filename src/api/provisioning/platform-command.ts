@@ -1,4 +1,4 @@
-import { Command, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import type { TSchema } from 'typebox';
 import { policyDefaults } from '../../features/accounts/tenant-policies.ts';
 import { optionRulesOf } from '../../features/endpoints/endpoint-options.ts';
@@ -91,7 +91,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw invalidValue('An object or a list is written as JSON.');
+    throw new InvalidArgumentError('Write it as JSON.');
   }
 }
 

@@ -2,6 +2,9 @@ import type { Database } from '../../platform/postgres/database.ts';
 import { queryValue } from '../../platform/postgres/sql.ts';
 import { RequestError } from '../../platform/request-input.ts';
 
+/** For the tenant: the reason is the operator's own. */
+const SUSPENDED = 'The business is suspended: it receives messages, and sends and changes nothing.';
+
 export async function isSuspended(database: Database, tenantId: string): Promise<boolean> {
   const text = 'select suspended_at is not null from tenants where id = :tenantId';
   return (await queryValue<boolean>(database, text, { tenantId })) === true;
@@ -16,6 +19,3 @@ export async function refuseSuspended(database: Database, { wabaId }: { wabaId: 
   );
   if (suspended) throw new RequestError('tenant_suspended', SUSPENDED);
 }
-
-/** For the tenant: the reason is the operator's own. */
-export const SUSPENDED = 'The business is suspended: it receives messages, and sends and changes nothing.';
