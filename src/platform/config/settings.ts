@@ -271,7 +271,7 @@ export const SETTINGS = {
   ),
   HELIOGRAPH_PLATFORM_API_CIDRS: optional(
     'cidrs',
-    'networks from which the platform API (/api/platform) is reached; from elsewhere it answers 404; empty: from all',
+    'networks from which the platform API (/api/platform) is reached; from elsewhere it returns 404; empty: from all',
   ),
   HELIOGRAPH_SMTP_URL: setting({
     kind: 'text',
