@@ -185,6 +185,8 @@ describe('messages', () => {
     const [conversation] = (await page('/api/external/conversations')).data;
     const upstream = JSON.parse(fixtureBody('in_text').toString()).entry[0].changes[0].value;
     const [message] = upstream.messages;
+    const sentMs = Number(message.timestamp) * 1000;
+    const { data } = await page(`/api/external/conversations/${conversation?.id}/messages`);
     expect(conversation).toEqual({
       id: expect.stringMatching(/^\d+$/),
       phoneNumberId: upstream.metadata.phone_number_id,
@@ -196,8 +198,14 @@ describe('messages', () => {
       },
       lastMessageAt: expect.stringMatching(/^\d{4}-.*Z$/),
       createdAt: expect.stringMatching(/^\d{4}-.*Z$/),
+      customerServiceWindow: {
+        isOpen: sentMs > Date.now() - 86_400_000,
+        expiresAt: new Date(sentMs + 86_400_000).toISOString(),
+        lastInboundAt: new Date(sentMs).toISOString(),
+        lastCallAt: null,
+      },
+      lastMessage: data[0],
     });
-    const { data } = await page(`/api/external/conversations/${conversation?.id}/messages`);
     expect(data).toEqual([
       {
         serviceMessageId: expect.stringMatching(/^\d+$/),
