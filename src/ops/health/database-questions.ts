@@ -5,6 +5,7 @@ import { listExpiringKeys } from '../../features/keys/api-key-store.ts';
 import { countInbox, oldestWaitingBodyAt } from '../../ingest/bodies/quarantine.ts';
 import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import { oldSnapshots } from '../../platform/postgres/long-holders.ts';
 import { readPartitions } from '../../platform/postgres/partitions.ts';
 import { missingMigrations, readSchemaState } from '../../platform/postgres/schema-state.ts';
 import { readClockSkewMs, settingsThatLose } from '../../platform/postgres/server-checks.ts';
@@ -17,6 +18,9 @@ import { lookForRisks } from './safety-look.ts';
 
 const REACH = 'start PostgreSQL, or correct HELIOGRAPH_DATABASE_URL';
 const INTAKE = 'HeliographIntakeStuck';
+
+/** Statements of the product end within a minute; a dump of a small database does in ten. */
+const OLD_SNAPSHOT_MINUTES = 10;
 
 /** Of more than so many of a kind, the first are named. */
 export const MOST_LISTED = 5_000;
@@ -179,6 +183,13 @@ async function lookAtServer({ database }: { database: Database }): Promise<Findi
   if (off.length > 0)
     found.push(
       warn(`it runs without ${off.join(', ')}`, 'switch them on: a crash can lose acknowledged messages'),
+    );
+  for (const { holder, minutes } of await oldSnapshots(database, OLD_SNAPSHOT_MINUTES))
+    found.push(
+      warn(
+        `${holder} holds a snapshot for ${minutes} minutes`,
+        'let it end, or end it with pg_terminate_backend: meanwhile nothing that was delivered can be cleared away, and queues become slower',
+      ),
     );
   return found;
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from './database.ts';
-import { queryColumn } from './sql.ts';
+import { query, queryColumn } from './sql.ts';
 
 /** Statements of the product hold a table for less. */
 const LONG_MS = 250;
@@ -24,5 +24,27 @@ async function holdersOf(database: Database, tables: readonly string[]): Promise
         and database = (select oid from pg_database where datname = current_database())
         and granted and pid <> pg_backend_pid()`,
     { tables },
+  );
+}
+
+/** Who keeps PostgreSQL from clearing away what has gone: a session by application and process, or a prepared transaction. */
+export type OldSnapshot = { holder: string; minutes: number };
+
+/** Snapshots of this database that are held for longer, the oldest first. */
+export async function oldSnapshots(database: Database, longerThanMinutes: number): Promise<OldSnapshot[]> {
+  return await query<OldSnapshot>(
+    database,
+    `select holder, floor(extract(epoch from clock_timestamp() - since) / 60)::integer as minutes
+       from (select 'the session of ' || coalesce(nullif(application_name, ''), usename) || ' (process ' || pid || ')' as holder,
+                    xact_start as since
+               from pg_stat_activity
+              where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()
+                and (backend_xmin is not null or backend_xid is not null)
+             union all
+             select 'the prepared transaction ' || gid, prepared from pg_prepared_xacts
+              where database = current_database()) as held
+      where since < clock_timestamp() - :longerThanMinutes * interval '1 minute'
+      order by since limit 10`,
+    { longerThanMinutes },
   );
 }
