@@ -4,6 +4,7 @@ import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import { tokenProblemOf, tryNoteTokenRefused } from '../features/accounts/access-tokens.ts';
 import { AccessTokenProblem, openAccessToken } from '../features/accounts/accounts.ts';
 import { withUpstreamMedia } from '../features/messages/send/message-content.ts';
+import { endedMeanwhile } from '../features/messages/send/opted-out.ts';
 import { type SendTurn, takeSendTurn } from '../features/messages/send/outbound-messages.ts';
 import { followPhoneAlias } from '../features/messages/send/recipient-conversations.ts';
 import {
@@ -18,6 +19,10 @@ import {
 import { loggedSendError, type SendError, sendErrorText } from '../features/messages/send/send-error.ts';
 import { numberPace, sendRetryDelayMs } from '../features/messages/send/send-pacing.ts';
 import { judgeSend, type SendVerdict, unknownOutcome } from '../features/messages/send/send-verdict.ts';
+import {
+  makeTemplateCategories,
+  type TemplateCategories,
+} from '../features/messages/send/template-categories.ts';
 import {
   forgetRefusedMedia,
   giveMedia,
@@ -42,12 +47,12 @@ const HOUR_MS = 3_600_000;
 const RECORDING_MS = 5_000;
 
 export function makeSendMessageActivities(tools: SendMessageTools) {
-  const mediaSlots = makeMediaSlots();
+  const memory = { slots: makeMediaSlots(), categories: makeTemplateCategories() };
   return {
     /** Waits for the message's turn, calls upstream once and records what came of it. */
     async sendToUpstream(input: SendMessageInput): Promise<SendResult> {
       try {
-        return await withHeartbeat(() => send(tools, input, mediaSlots));
+        return await withHeartbeat(() => send(tools, input, memory));
       } catch (error) {
         throw asActivityFailure(tools, input, error);
       }
@@ -68,7 +73,7 @@ export function makeSendMessageActivities(tools: SendMessageTools) {
 async function send(
   tools: SendMessageTools,
   input: SendMessageInput,
-  slots: MediaSlots,
+  memory: { slots: MediaSlots; categories: TemplateCategories },
 ): Promise<SendResult> {
   const token = await openAccessToken(tools, input.wabaId).catch((error: unknown) => {
     if (error instanceof AccessTokenProblem) return error;
@@ -79,12 +84,12 @@ async function send(
   switch (turn.kind) {
     case 'media': {
       const { info, cancellationSignal: signal } = Context.current();
-      const run = { token, slots, attempt: info.attempt, signal };
+      const run = { token, slots: memory.slots, attempt: info.attempt, signal };
       const error = await giveMedia(tools, input, turn, run);
-      return error === null ? await send(tools, input, slots) : await failForMedia(tools, input, error);
+      return error === null ? await send(tools, input, memory) : await failForMedia(tools, input, error);
     }
     case 'send':
-      return await attempt(tools, input, turn, token);
+      return await attempt(tools, input, turn, { token, categories: memory.categories });
     case 'wait':
       throw later(`Waits for ${turn.reason}.`, turn.waitMs);
     case 'under_way':
@@ -115,10 +120,19 @@ async function attempt(
   tools: SendMessageTools,
   input: SendMessageInput,
   turn: Extract<SendTurn, { kind: 'send' }>,
-  token: string,
+  { token, categories }: { token: string; categories: TemplateCategories },
 ): Promise<SendResult> {
   const { database, sender, sending, logger } = tools;
   const { phoneNumberId, upstreamPath, payloadJson, upstreamMedia } = turn;
+  const ended = await endedMeanwhile(database, { ...input, ...turn }, async (template) => {
+    const find = async (name: string) =>
+      await sender.listMessageTemplates(input.wabaId, { filter: { name }, limit: 100, after: null, token });
+    return await categories.categoryOf(input.wabaId, template, find);
+  });
+  if (ended !== null) {
+    await untilRecorded(() => recordFailed(database, input, ended));
+    return { outcome: 'failed', summary: sendErrorText(ended) };
+  }
   const payload = upstreamMedia.size === 0 ? payloadJson : withUpstreamMedia(payloadJson, upstreamMedia);
   const outcome = await sender.sendMessage(phoneNumberId, payload, token, upstreamPath);
   await forgetRefusedMedia(tools, turn, outcome);

@@ -6,6 +6,7 @@ import type { TestEventTools } from '../features/endpoints/test-event.ts';
 import { LOOKUPS_PER_MINUTE } from '../features/endpoints/url-check.ts';
 import { makeMediaUrls } from '../features/messages/media/media-urls.ts';
 import { createOutcomeWaiter } from '../features/messages/send/outcome-waiter.ts';
+import { makeTemplateCategories } from '../features/messages/send/template-categories.ts';
 import type { KeepAtOnce } from '../ingest/intake/store-bodies.ts';
 import { requireUp } from '../ops/health/questions.ts';
 import type { Config } from '../platform/config/config.ts';
@@ -180,6 +181,7 @@ function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): voi
   const sends = {
     start: makeTaskStart({ database: shares.database, temporal, taskQueue, logger: deps.logger }),
     outcomes: createOutcomeWaiter(shares.database, config.database, deps.logger),
+    categories: makeTemplateCategories(),
   };
   const eventStreams = {
     places: makeStreamPlaces(app, lookupDatabase, deps.streamLimits),

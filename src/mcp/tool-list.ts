@@ -21,7 +21,7 @@ const LOOKS: Effect = { isDestructive: false, isIdempotent: true };
 const ADDS: Effect = { isDestructive: false, isIdempotent: false };
 const SETS: Effect = { isDestructive: false, isIdempotent: true };
 
-/** No tool creates keys, changes URLs, shows secrets, deletes or erases through a model. */
+/** No tool creates keys, changes URLs, shows secrets, deletes or erases through a model, or says that a customer agrees to something. */
 const CHOSEN: Readonly<Record<string, Effect>> = {
   getAccountIdentity: LOOKS,
   getUsage: LOOKS,
@@ -41,6 +41,8 @@ const CHOSEN: Readonly<Record<string, Effect>> = {
   getOwnKey: LOOKS,
   listTemplates: LOOKS,
   getPayment: LOOKS,
+  searchOptOuts: LOOKS,
+  addOptOut: SETS,
   sendMessage: { isDestructive: true, isIdempotent: false },
   markMessageRead: SETS,
   controlThread: SETS,

@@ -61,6 +61,8 @@ type ErrorExtras = {
   advice?: string;
   serviceMessageId?: string;
   upstream?: Readonly<Record<string, unknown>>;
+  /** What the recipient wants no more. */
+  optOut?: { scope: string; source: string; since: Date };
   /** What the service does not know of the message that upstream refused. */
   warnings?: readonly { param: string; message: string }[];
 };

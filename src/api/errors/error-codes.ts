@@ -51,6 +51,23 @@ const CODES = {
     advice:
       'The key may only send to conversations whose customer service window is open: the customer, or one of the group, wrote within 24 hours. Nothing was sent or counted. Ask the operator for another key if it has to send to others.',
   },
+  recipient_opted_out: {
+    status: 422,
+    message: 'The customer wants no such messages.',
+    advice:
+      'Nothing was sent, stored or counted. optOut says since when and by which report. What upstream reported ends when the customer resumes in WhatsApp; what was noted by POST /api/external/opt-outs is ended by POST /api/external/opt-outs/end.',
+  },
+  unknown_opt_out: {
+    status: 404,
+    message: 'The customer has no opt-out.',
+    advice: 'POST /api/external/opt-outs/search shows those that there are.',
+  },
+  opt_out_of_upstream: {
+    status: 409,
+    message: 'The opt-out was reported by upstream.',
+    advice:
+      'It ends when the customer resumes marketing messages of the number in WhatsApp. Nothing was changed.',
+  },
   invalid_signature: {
     status: 401,
     message: 'The X-Hub-Signature-256 header does not match the body.',

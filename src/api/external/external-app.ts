@@ -11,6 +11,7 @@ import type { OptionRules } from '../../features/endpoints/endpoint-options.ts';
 import type { TestEventTools } from '../../features/endpoints/test-event.ts';
 import type { MediaUrls } from '../../features/messages/media/media-urls.ts';
 import type { OutcomeWaiter } from '../../features/messages/send/outcome-waiter.ts';
+import type { TemplateCategories } from '../../features/messages/send/template-categories.ts';
 import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';
@@ -39,7 +40,7 @@ export type ExternalContext = KeyTools & {
   publicUrl: string;
   mediaUrls: MediaUrls;
   policyDefaults: PolicyDefaults;
-  sends: { start: StartTask; outcomes: OutcomeWaiter };
+  sends: { start: StartTask; outcomes: OutcomeWaiter; categories: TemplateCategories };
   uploadStore: ObjectStore;
   uploadSlots: UploadSlots;
   exportStore: ObjectStore;

@@ -48,14 +48,18 @@ export function listOf<T extends TSchema>(item: T) {
   );
 }
 
-export function parameter<T extends TSchema>(schema: T, description: string, example: string | number): T {
+export function parameter<T extends TSchema>(
+  schema: T,
+  description: string,
+  example: string | number | boolean,
+): T {
   return { ...schema, description, examples: [example] };
 }
 
 export function optionalParameter<T extends TSchema>(
   schema: T,
   description: string,
-  example: string | number,
+  example: string | number | boolean,
 ) {
   return Type.Optional(parameter(schema, description, example));
 }

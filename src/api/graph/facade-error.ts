@@ -28,6 +28,7 @@ const TEXTS = {
   80008: 'There have been too many calls to this WhatsApp Business account.',
   131000: 'Something went wrong',
   131016: 'Service unavailable',
+  131050: 'User has stopped receiving marketing messages',
   131052: 'Media download error',
 };
 
@@ -123,6 +124,7 @@ function partsOf({ code, status, message, param }: ApiError): Parts {
     const token = { status, code: 190, message: `Invalid OAuth access token - ${message}` };
     return code === 'expired_api_key' ? { ...token, subcode: 463 } : token;
   }
+  if (code === 'recipient_opted_out') return errorParts(131_050, message);
   if (status === 403) return { status, code: 10, message: `(#10) ${message}` };
   if (status === 429) return errorParts(4, details, status);
   if (status === 503) return errorParts(2, details);

@@ -16,6 +16,7 @@ import {
   listNewestMessages,
 } from '../../features/messages/conversations/message-list.ts';
 import { findThread } from '../../features/messages/conversations/thread.ts';
+import { OptOutMark } from '../customers/opt-out-mark.ts';
 import { notFound } from '../errors/api-error.ts';
 import { orderParameter, PAGE_PARAMETERS, walkOf } from '../external/page.ts';
 import {
@@ -56,6 +57,7 @@ const Conversation = named('Conversation', {
     username: nullable(Type.String()),
   }),
   group: Type.Optional(Group),
+  optOut: nullable(OptOutMark),
   lastMessageAt: dateTime('2026-11-21T09:30:00.001Z'),
   createdAt: dateTime('2026-11-02T16:20:11.500Z'),
   customerServiceWindow: Type.Object({
@@ -75,9 +77,14 @@ function conversationMembers(row: ConversationRow) {
     phoneNumberId,
     customer: { waId, userId, name, username },
     ...groupMember(row),
+    optOut: optOutOf(row),
     lastMessageAt,
     createdAt,
   };
+}
+
+function optOutOf({ optOutScope: scope, optOutSource: source, optOutSince: since }: ConversationRow) {
+  return scope === null || source === null || since === null ? null : { scope, source, since };
 }
 
 function groupMember({ groupId, groupSubject, groupState }: ConversationRow) {
@@ -102,6 +109,11 @@ const ConversationSearch = namedClosed('ConversationSearch', {
     '800000000000111',
   ),
   customer: Type.Optional(Customer),
+  optedOut: optionalParameter(
+    Type.Boolean(),
+    'Only those with customers who want no messages of some kind, or only the others.',
+    true,
+  ),
   since: optionalParameter(Time, 'Conversations active at this time or later.', '2026-11-21T00:00:00Z'),
 });
 
@@ -193,6 +205,7 @@ function filterOf(query: Static<typeof ConversationSearch>): ConversationFilter 
     phoneNumberId: query.phoneNumberId ?? null,
     customer: query.customer === undefined ? null : readCustomerReference(query.customer),
     since: timeOf('since', query.since),
+    ...(query.optedOut !== undefined && { optedOut: query.optedOut }),
   };
 }
 

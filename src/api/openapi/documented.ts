@@ -43,6 +43,7 @@ export const TAGS = [
   { name: 'Payments', description: 'The states of payments that messages requested.' },
   { name: 'Events', description: 'Events for webhook endpoints, with each delivery and attempt.' },
   { name: 'Replays', description: 'Sending events again.' },
+  { name: 'Opt-outs', description: 'Customers who want no messages of some kind.' },
   {
     name: 'Erasures',
     description: 'Erasing customers and conversations, and exporting the data of a customer.',

@@ -1,6 +1,7 @@
 import { IDENTITY_OPERATIONS } from '../accounts/account-identity.ts';
 import { getUsage } from '../accounts/usage.ts';
 import { checkOwnWaba } from '../accounts/waba-check.ts';
+import { OPT_OUT_OPERATIONS } from '../customers/opt-outs.ts';
 import { streamEvents } from '../deliveries/event-stream.ts';
 import { EVENT_OPERATIONS } from '../deliveries/events.ts';
 import { RETRY_OPERATIONS } from '../deliveries/retries.ts';
@@ -56,5 +57,6 @@ export const OPERATIONS: readonly Operation[] = [
   ...MEDIA_OPERATIONS,
   listTemplates,
   getPayment,
+  ...OPT_OUT_OPERATIONS,
   ...ERASURE_OPERATIONS,
 ];

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { RecipientOptedOut } from '../../features/messages/send/opted-out.ts';
 import { ObjectStoreUnavailable } from '../../platform/object-store/store-errors.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
 import { RateLimitError, RequestError } from '../../platform/request-input.ts';
@@ -132,7 +133,14 @@ function refusalAsApiError(error: RequestError): ApiError {
   if (!isErrorCode(apiCode)) return new ApiError('internal_error', { cause: error });
   const member = param ?? (apiCode === 'invalid_url' ? 'url' : null);
   const headers = refusalHeaders(error);
-  return new ApiError(apiCode, { message, cause: error, headers, ...(member !== null && { param: member }) });
+  const extras = error instanceof RecipientOptedOut ? { optOut: error.mark } : {};
+  return new ApiError(apiCode, {
+    message,
+    cause: error,
+    headers,
+    extras,
+    ...(member !== null && { param: member }),
+  });
 }
 
 /** The headers of the response to a refused request, in the API and in the portal. */

@@ -11,12 +11,12 @@ import { type ApiError, invalidParameter } from '../errors/api-error.ts';
 
 /**
  * Strict validation: bodies are taken as they are, never converted; no body at all is an empty object. Only query strings and path parameters, which
- * are text by nature, have plain decimal integers read as numbers where the schema asks for one.
+ * are text by nature, have plain decimal integers and booleans read where the schema asks for one.
  */
 export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
   const validator = validatorOf(schema);
   return (value: unknown) => {
-    const read = httpPart === 'body' ? (value ?? {}) : readIntegers(schema, value);
+    const read = httpPart === 'body' ? (value ?? {}) : readPlainValues(schema, value);
     if (validator.Check(read)) return { value: read };
     if (httpPart === 'body' && (value ?? null) === null) return { error: missingBody() };
     return { error: schemaError(validator.Errors(read), schema) };
@@ -29,14 +29,15 @@ export function missingBody(): ApiError {
 
 const INTEGER = /^-?\d{1,15}$/;
 
-function readIntegers(schema: TSchema, value: unknown): unknown {
+function readPlainValues(schema: TSchema, value: unknown): unknown {
   const { properties } = schema as Partial<TObject>;
   if (properties === undefined || typeof value !== 'object' || value === null) return value;
   const read: Record<string, unknown> = { ...value };
   for (const [name, property] of Object.entries(properties)) {
     const text = read[name];
-    const isInteger = 'type' in property && property.type === 'integer';
-    if (isInteger && typeof text === 'string' && INTEGER.test(text)) read[name] = Number(text);
+    if (typeof text !== 'string' || !('type' in property)) continue;
+    if (property.type === 'integer' && INTEGER.test(text)) read[name] = Number(text);
+    if (property.type === 'boolean' && /^(true|false)$/.test(text)) read[name] = text === 'true';
   }
   return read;
 }

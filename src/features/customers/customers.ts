@@ -2,6 +2,7 @@ import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { execute, query, queryValue } from '../../platform/postgres/sql.ts';
 import { moveMember } from './groups.ts';
+import { gatherOptOuts } from './kept-opt-outs.ts';
 
 /** Known by a business-scoped user id, a phone (wa_id), or both. */
 export type Contact = {
@@ -126,6 +127,7 @@ export async function mergeContacts(
     droppedId,
   });
   await moveMember(trx, keptId, droppedId);
+  await gatherOptOuts(trx, keptId, droppedId);
   await execute(trx, 'delete from contacts where waba_id = :wabaId and id = :droppedId', {
     wabaId,
     droppedId,

@@ -2,9 +2,11 @@ import type { ErasedTable } from '../../platform/erasing.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { execute, query, queryColumn } from '../../platform/postgres/sql.ts';
 import { forgetMembers, GROUP_TABLES } from './groups.ts';
+import { keepOptOuts, OPT_OUTS } from './kept-opt-outs.ts';
 
 export const CUSTOMER_TABLES: readonly ErasedTable[] = [
   ...GROUP_TABLES,
+  OPT_OUTS,
   { table: 'conversations', count: 'conversations', key: 'id', where: 'merged_into <> id' },
   { table: 'conversations', count: 'conversations', key: 'id' },
   { table: 'contacts', count: 'contacts', key: 'id' },
@@ -41,6 +43,7 @@ export async function cutOffContacts(
       where waba_id = :wabaId and contact_id = any (:found::bigint[]) returning id`,
     { wabaId, found },
   );
+  await keepOptOuts(trx, found);
   await execute(
     trx,
     `update contacts set user_id = null, wa_id = null, parent_user_id = null, profile_name = null, username = null
@@ -105,12 +108,14 @@ export async function eraseCustomers(
   const some = 'delete from conversations where id = any (:conversationIds::bigint[])';
   const merged = await execute(trx, `${some} and merged_into <> id`, { conversationIds });
   const others = await execute(trx, some, { conversationIds });
-  const contacts = await execute(
+  const alone = await queryColumn<string>(
     trx,
-    `delete from contacts k where id = any (:contactIds::bigint[])
-        and not exists (select from conversations c where c.contact_id = k.id)`,
+    `select id from contacts k where id = any (:contactIds::bigint[])
+        and not exists (select from conversations c where c.contact_id = k.id) for update`,
     { contactIds },
   );
+  await keepOptOuts(trx, alone);
+  const contacts = await execute(trx, 'delete from contacts where id = any (:alone::bigint[])', { alone });
   return { conversations: merged + others, contacts };
 }
 
@@ -146,12 +151,17 @@ export async function forgetContacts(
   wabaId: string,
   contactIds: readonly string[],
 ): Promise<string[]> {
+  const alone = await queryColumn<string>(
+    trx,
+    `select id from contacts k where waba_id = :wabaId and id = any (cast(:contactIds as bigint[]))
+        and ${IS_ALONE} for update`,
+    { wabaId, contactIds },
+  );
+  await keepOptOuts(trx, alone);
   const people = await query<{ waId: string | null }>(
     trx,
-    `delete from contacts k where waba_id = :wabaId and id = any (cast(:contactIds as bigint[]))
-        and ${IS_ALONE}
-     returning wa_id as "waId"`,
-    { wabaId, contactIds },
+    'delete from contacts where id = any (:alone::bigint[]) returning wa_id as "waId"',
+    { alone },
   );
   return people.flatMap(({ waId }) => waId ?? []);
 }

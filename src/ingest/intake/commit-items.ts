@@ -15,7 +15,7 @@ import {
 import { insertPaymentReports } from '../../features/messages/payments.ts';
 import { markedMessageId, recordStatuses } from '../../features/messages/statuses.ts';
 import { LastStatements, type Transaction } from '../../platform/postgres/database.ts';
-import { applyFields } from '../fields/apply-fields.ts';
+import { applyFields, isApplied } from '../fields/apply-fields.ts';
 import { drawForNewCustomers, findCustomers, saveCustomers } from '../senders/save-customers.ts';
 import type { MessageItem } from '../split/message-items.ts';
 import type { StatusItem } from '../split/status-items.ts';
@@ -92,7 +92,7 @@ async function writeItems(
     written,
     applyFields(trx, fresh),
   ]);
-  const isAllSent = fresh.every(isOfNumber) && !messages.some(hasParts) && !statuses.some(isMarked);
+  const isAllSent = !fresh.some(isApplied) && !messages.some(hasParts) && !statuses.some(isMarked);
   if (isAllSent && !events.some(isPayment)) {
     return new LastStatements(sent.then(([, , , published]) => published.claimed));
   }

@@ -85,6 +85,9 @@ async function customerText(database: Database, { wabaId, customerId, ids }: Sub
               'createdAt', created_at, 'updatedAt', updated_at,
               'otherNumbers', coalesce((select jsonb_agg(phone) from phone_aliases
                                          where waba_id = :wabaId and wa_id = any (cast(:ids as text[]))), '[]'),
+              'optOuts', coalesce((select jsonb_agg(jsonb_build_object('phoneNumberId', o.phone_number_id, 'scope', o.scope,
+                                     'source', o.source, 'since', o.since, 'reason', o.reason) order by o.id)
+                                     from opt_outs o where o.contact_id = contacts.id and o.is_stop), '[]'),
               'groups', coalesce((select jsonb_agg(jsonb_build_object('conversationId', cast(g.conversation_id as text),
                                     'subject', d.subject, 'state', g.state, 'since', g.at) order by g.conversation_id)
                                     from group_members g left join group_details d on d.conversation_id = g.conversation_id

@@ -36,6 +36,9 @@ export function openSendClient(config: Pick<Config, 'upstream' | 'sending'>) {
     /** `path` is the last part of the path of the call. */
     sendMessage: (phoneNumberId: string, payloadJson: string, token: string, path = 'messages') =>
       sendMessage(connection, { path, phoneNumberId, payloadJson, token, timeoutMs }),
+    /** Throws GraphError. */
+    listMessageTemplates: (wabaId: string, page: Omit<TemplateCall, 'timeoutMs'>) =>
+      listMessageTemplates(connection, wabaId, { ...page, timeoutMs }),
     /** Throws GraphError; when its signal aborts, its reason. */
     uploadMedia: (call: Omit<MediaUploadCall, 'timeoutMs'>) =>
       uploadMedia(connection, { ...call, timeoutMs: UPLOAD_TIMEOUT_MS }),

@@ -1,3 +1,5 @@
+import { noteOptOut } from '../../../src/features/customers/tenant-opt-outs.ts';
+import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { formsOfNumber } from '../../support/database-scan.ts';
@@ -70,7 +72,12 @@ export async function fill(world: ErasureWorld): Promise<{ keys: string[]; body:
     body,
     // What becomes no event, beside a neighbour that does.
     bodyOf([
-      { field: 'user_preferences', user_preferences: [{ wa_id: ASHA.waId, detail: ASHA.text }] },
+      {
+        field: 'user_preferences',
+        user_preferences: [
+          { wa_id: ASHA.waId, category: 'marketing_messages', value: 'stop', detail: ASHA.text },
+        ],
+      },
       { contacts: [contactOf(BO)], messages: [messageOf(BO, 2)] },
       { contacts: [contactOf(ASHA)], messages: [{ ...messageOf(ASHA, 'no-id'), id: undefined }] },
     ]),
@@ -102,6 +109,17 @@ export async function fill(world: ErasureWorld): Promise<{ keys: string[]; body:
       },
     ]),
   );
+  for (const who of [ASHA, BO])
+    await noteOptOut(
+      { database, actor: SYSTEM },
+      WABA,
+      { phone: who.waId },
+      {
+        scope: 'all',
+        source: 'api',
+        reason: who.text,
+      },
+    );
   const keys = [await storeFile(world, ASHA.wamid(2), Buffer.from(`file of ${ASHA.name}`))];
   keys.push(...(await send(world, ASHA)));
   await send(world, BO);

@@ -41,6 +41,7 @@ const TABLES = {
       'outbound_messages',
       'send_pacing',
       'phone_aliases',
+      'opt_outs',
       'media_uploads',
       'media_upstream_ids',
     ],

@@ -12,6 +12,7 @@ import {
 } from '../../../features/messages/send/idempotency-keys.ts';
 import { findMediaUploads } from '../../../features/messages/send/media-uploads.ts';
 import { type MediaUse, mediaUsesOf } from '../../../features/messages/send/message-content.ts';
+import { CategoryNeeded } from '../../../features/messages/send/opted-out.ts';
 import {
   findSendProgress,
   type SendPath,
@@ -21,11 +22,13 @@ import { isOutcome } from '../../../features/messages/send/outcome-waiter.ts';
 import { HOLD_MS, queueMessage, type Sender } from '../../../features/messages/send/queue-message.ts';
 import { SendBody, type SendRequest } from '../../../features/messages/send/send-request.ts';
 import { sendMessageTask } from '../../../features/messages/send/send-task.ts';
+import type { FindTemplates } from '../../../features/messages/send/template-categories.ts';
 import { messageOf } from '../../../features/messages/send/upstream-payload.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { ApiError, invalidParameter } from '../../errors/api-error.ts';
 import type { ExternalContext } from '../../external/external-app.ts';
 import { sendJsonText } from '../../external/schema-kit.ts';
+import { callUpstream } from '../../external/upstream-calls.ts';
 import { type Account, accountOf } from '../../keys/api-key-auth.ts';
 import { restOperation } from '../../operations/operation.ts';
 import { missingBody, validatorCompiler } from '../../plugins/validation.ts';
@@ -71,11 +74,32 @@ export async function respondToSend(context: ExternalContext, call: SendCall): P
     throw new ApiError('unknown_phone_number', { param: 'phoneNumberId' });
   }
   await checkMedia(database, wabaId, body);
-  const messageId = await queueMessage(database, account, body, call);
+  const messageId = await queueKnown(context, call);
   // The key was taken between our look and our attempt to take it.
   if (messageId === null) return await respondToSend(context, call);
   void sends.start({ ...sendMessageTask(wabaId, messageId), tenantId: account.tenantId });
   return { response: await finalResponse(context, call, messageId), replayed: false };
+}
+
+/** A customer who wants no marketing makes the category of a template count: it is looked up, and the message tried again. */
+async function queueKnown(context: ExternalContext, call: SendCall): Promise<string | null> {
+  const { account, body } = call;
+  const queue = async (category?: string | null) =>
+    await queueMessage(context.database, account, body, {
+      ...call,
+      ...(category !== undefined && { category }),
+    });
+  try {
+    return await queue();
+  } catch (error) {
+    if (!(error instanceof CategoryNeeded)) throw error;
+    const { wabaId } = account;
+    const find: FindTemplates = async (name) =>
+      await callUpstream(context, wabaId, (client, token) =>
+        client.listMessageTemplates(wabaId, { filter: { name }, limit: 100, after: null, token }),
+      );
+    return await queue(await context.sends.categories.categoryOf(wabaId, body.template, find));
+  }
 }
 
 /** Waits for the outcome; its response is the response to all repetitions. */
@@ -232,6 +256,7 @@ export const sendMessage = restOperation({
     'upstream_refused',
     'message_not_sent',
     'recipient_not_open',
+    'recipient_opted_out',
     'message_limit_reached',
   ],
   requests,

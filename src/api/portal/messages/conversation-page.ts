@@ -85,6 +85,21 @@ function windowOf(
     : html`${badge('off', 'Closed')} only templates can be sent until ${next}`;
 }
 
+const OPT_OUT_WORDS = { marketing: 'marketing messages', all: 'messages' };
+
+const SAID_BY = {
+  upstream: 'the customer, in WhatsApp',
+  error_131050: 'upstream, which refused a message',
+  api: 'your API',
+  portal: 'your team',
+};
+
+function optOutRow({ optOutScope, optOutSource, optOutSince }: ConversationDetail) {
+  if (optOutScope === null || optOutSource === null) return [];
+  const said = html`${badge('off', 'Opted out')} wants no ${OPT_OUT_WORDS[optOutScope]} since ${exactTime(optOutSince)}, said by ${SAID_BY[optOutSource]}`;
+  return [['Opt-out', said] as const];
+}
+
 function about(conversation: ConversationDetail, now: Date): Markup {
   const { waId, userId, groupId, displayPhoneNumber, verifiedName, lastCallAt } = conversation;
   const { inboundCount, outboundCount } = conversation;
@@ -94,6 +109,7 @@ function about(conversation: ConversationDetail, now: Date): Markup {
     ...(groupId === null
       ? [['Customer', copyable(waId ?? userId ?? 'unknown')] as const]
       : groupRows(conversation, groupId)),
+    ...optOutRow(conversation),
     ['Your number', html`${verifiedName} <span class="faint">${displayPhoneNumber}</span>`],
     ['Service window', windowOf(conversation, now)],
     [

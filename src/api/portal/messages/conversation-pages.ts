@@ -59,9 +59,9 @@ const COLUMNS: ListColumn<Row>[] = [
 ];
 
 function customerCell({ conversation }: Row, { path }: Visit): Markup {
-  const { id, groupId, groupSubject, name, username, waId, userId } = conversation;
+  const { id, groupId, groupSubject, name, username, waId, userId, optOutScope } = conversation;
   const shown = groupId !== null ? (groupSubject ?? 'Group') : (name ?? username ?? 'No name');
-  return html`<a class="break" href="${path}/${id}">${shown}</a><br><code class="faint break">${groupId ?? waId ?? userId ?? '–'}</code>`;
+  return html`<a class="break" href="${path}/${id}">${shown}</a>${optOutScope !== null && html` ${badge('off', 'Opted out')}`}<br><code class="faint break">${groupId ?? waId ?? userId ?? '–'}</code>`;
 }
 
 const MAX_PREVIEW_CHARS = 90;

@@ -3,6 +3,7 @@ import { LOCKS_MAX_AGE_MS, recentRead } from '../../../platform/postgres/recent-
 import { query, queryOne, queryOnly, queryValue } from '../../../platform/postgres/sql.ts';
 import type { CustomerReference } from '../../customers/customer-reference.ts';
 import type { GroupState } from '../../customers/groups.ts';
+import { IS_OPTED_OUT, OPT_OUT_OF_CONVERSATION, type OptOutMark } from '../../customers/opt-outs.ts';
 
 export type ConversationRow = {
   id: string;
@@ -14,6 +15,10 @@ export type ConversationRow = {
   groupId: string | null;
   groupSubject: string | null;
   groupState: GroupState | null;
+  /** All null: the customer gets all messages. */
+  optOutScope: OptOutMark['scope'] | null;
+  optOutSource: OptOutMark['source'] | null;
+  optOutSince: Date | null;
   lastMessageAt: Date;
   createdAt: Date;
   /** `lastMessageAt` with all its digits: a Date has no microseconds, and a cursor must not skip any. */
@@ -24,6 +29,8 @@ export type ConversationFilter = {
   phoneNumberId: string | null;
   customer: CustomerReference | null;
   since: Date | null;
+  /** Left out: all; cursors that were given out before there was this are good for that. */
+  optedOut?: boolean;
 };
 
 export type ConversationWalk = {
@@ -35,8 +42,11 @@ export type ConversationWalk = {
 const CONVERSATION_COLUMNS = `c.id, c.phone_number_id as "phoneNumberId", u.wa_id as "waId",
   nullif(u.user_id, '') as "userId", u.profile_name as "name", u.username, c.group_id as "groupId",
   g.subject as "groupSubject", g.state as "groupState",
+  p.scope as "optOutScope", p.source as "optOutSource", p.since as "optOutSince",
   c.last_message_at as "lastMessageAt", c.created_at as "createdAt",
   cast(c.last_message_at as text) as "lastMessageAtText"`;
+
+const OPT_OUT = `left join lateral (${OPT_OUT_OF_CONVERSATION}) as p on true`;
 
 /** The largest page, and one row that tells whether there is another. */
 const MAX_ROWS = 101;
@@ -48,7 +58,7 @@ const MAX_ROWS = 101;
 export async function listConversations(
   database: Database,
   wabaId: string,
-  { phoneNumberId, customer, since }: ConversationFilter,
+  { phoneNumberId, customer, since, optedOut }: ConversationFilter,
   { order, after, limit }: ConversationWalk,
 ): Promise<ConversationRow[]> {
   const behind = order === 'asc' ? '>' : '<';
@@ -57,6 +67,7 @@ export async function listConversations(
     'c.waba_id = :wabaId and c.merged_into is null',
     ...(phoneNumberId === null ? [] : ['c.phone_number_id = :phoneNumberId']),
     ...(since === null ? [] : ['c.last_message_at >= cast(:since as timestamptz)']),
+    ...(optedOut === undefined ? [] : [`${IS_OPTED_OUT} = :optedOut`]),
     ...(horizon === null ? [] : ['c.last_message_at < cast(:horizon as timestamptz)']),
     ...(after === null
       ? []
@@ -71,13 +82,14 @@ export async function listConversations(
               where ${conditions.join(' and ')}
               order by c.last_message_at ${order}, c.id ${order} limit ${MAX_ROWS}) as c
        left join contacts u on u.id = c.contact_id and u.waba_id = c.waba_id
-       left join group_details g on g.conversation_id = c.id
+       left join group_details g on g.conversation_id = c.id ${OPT_OUT}
       order by c.last_message_at ${order}, c.id ${order} limit :limit`,
     {
       wabaId,
       phoneNumberId,
       ...customer,
       since,
+      optedOut: optedOut ?? null,
       horizon,
       at: after?.lastMessageAtText ?? null,
       id: after?.id ?? null,
@@ -218,7 +230,7 @@ export async function findConversation(
               where waba_id = :wabaId and id = :conversationId) as kept
        join conversations c on c.id = kept.id and c.waba_id = :wabaId
        left join contacts u on u.id = c.contact_id and u.waba_id = c.waba_id
-       left join group_details g on g.conversation_id = c.id
+       left join group_details g on g.conversation_id = c.id ${OPT_OUT}
        join phone_numbers n on n.phone_number_id = c.phone_number_id
       cross join lateral (
         select cast(count(*) filter (where k.direction = 'inbound') as integer) as inbound,

@@ -73,6 +73,7 @@ export type SendTurn =
       kind: 'send';
       attempt: number;
       phoneNumberId: string;
+      conversationId: string;
       upstreamPath: SendPath;
       recipient: string;
       payloadJson: string;
@@ -92,6 +93,7 @@ type Row = {
   state: SendState;
   attempts: number;
   phoneNumberId: string;
+  conversationId: string;
   recipient: string;
   pairMs: number | null;
   numberMs: number | null;
@@ -142,9 +144,9 @@ export async function takeSendTurn(
         where message_id = :messageId`,
       { timeoutMs, messageId },
     );
-    const { phoneNumberId, upstreamPath, recipient, payloadJson, ageMs } = row;
+    const { phoneNumberId, conversationId, upstreamPath, recipient, payloadJson, ageMs } = row;
     const attempt = row.attempts + 1;
-    const message = { phoneNumberId, upstreamPath, recipient, payloadJson };
+    const message = { phoneNumberId, conversationId, upstreamPath, recipient, payloadJson };
     return { kind: 'send', attempt, ...message, upstreamMedia, ageMs };
   });
 }
@@ -155,6 +157,7 @@ async function lockMessage(trx: Transaction, wabaId: string, messageId: string):
   return await queryOne<Row>(
     trx,
     `select o.state, o.attempts, o.phone_number_id as "phoneNumberId", o.recipient, o.upstream_path as "upstreamPath", m.content as "payloadJson",
+            m.conversation_id as "conversationId",
             o.media_ids as "mediaIds", n.messages_per_second as "messagesPerSecond", ${untilMs('pair_at')} as "pairMs", ${untilMs('number_at')} as "numberMs",
             ${untilMs('sending_until')} as "leftMs", -${untilMs('created_at')} as "ageMs"
        from outbound_messages o join messages m on m.id = o.message_id

@@ -6,6 +6,7 @@ import { countMessageOfKey, type SendLimits } from '../../keys/send-limits.ts';
 import { isWindowOpen } from '../conversations/conversations.ts';
 import { bindIdempotencyKey, type IdempotencyKey, takeIdempotencyKey } from './idempotency-keys.ts';
 import { mediaUsesOf, orderPaymentOf } from './message-content.ts';
+import { refuseOptedOut } from './opted-out.ts';
 import { drawMessageId, insertOutboundMessage, type SendPath } from './outbound-messages.ts';
 import { lockRecipientConversation, type Recipient } from './recipient-conversations.ts';
 import { sendMessageTask } from './send-task.ts';
@@ -19,16 +20,24 @@ export type Sender = SendLimits & { wabaId: string; keyId: string | null };
 /** How long no other process may answer this request, in ms: longer than its handler may take. */
 export const HOLD_MS = 20_000;
 
+type Queued = {
+  key: IdempotencyKey | null;
+  upstreamPath?: SendPath;
+  /** Of its template, where it was looked up. */
+  category?: string | null;
+};
+
 /**
  * Stores a checked request as a message that is to be sent, with its Idempotency-Key and the task that makes sure of
  * it, in one transaction. Returns the Message_Id; null when the key is taken. Nothing that dies afterwards loses or
- * doubles the message. Throws RequestError for what the API key may not send, and stores nothing.
+ * doubles the message. Throws RequestError for what the API key may not send and for what the customer wants no more, and
+ * CategoryNeeded where that depends on the category; then it stores nothing.
  */
 export async function queueMessage(
   database: Database,
   account: Sender,
   request: MessageToSend,
-  { key, upstreamPath }: { key: IdempotencyKey | null; upstreamPath?: SendPath },
+  { key, upstreamPath = 'messages', category }: Queued,
 ): Promise<string | null> {
   const { wabaId, keyId } = account;
   return await database.transaction(async (trx) => {
@@ -36,6 +45,7 @@ export async function queueMessage(
     const recipient = recipientOf(request);
     const { phoneNumberId } = request;
     const conversationId = await lockRecipientConversation(trx, wabaId, phoneNumberId, recipient);
+    await refuseOptedOut(trx, { wabaId, conversationId, message: request, upstreamPath, category });
     await refuseBeyondLimits(trx, account, conversationId);
     // Drawn under the lock on the conversation, so that its ids are in the order of commits.
     const id = await drawMessageId(trx);
@@ -56,7 +66,7 @@ export async function queueMessage(
       mediaIds: [...mediaIds],
       payment: orderPaymentOf(whole),
       apiKeyId: keyId,
-      ...(upstreamPath !== undefined && { upstreamPath }),
+      upstreamPath,
     });
     if (key !== null) await bindIdempotencyKey(trx, wabaId, key, id);
     await insertWorkflowTasks(trx, [sendMessageTask(wabaId, id)], START_WITHIN_MS);

@@ -2,7 +2,6 @@ import { shardOf } from '../../../engine/inbox/shards.ts';
 import type { Transaction } from '../../../platform/postgres/database.ts';
 import {
   type ConversationPair,
-  drawIds,
   findContacts,
   lockKnownConversation,
   mergeContacts,
@@ -10,10 +9,8 @@ import {
   saveContacts,
 } from '../../customers/customers.ts';
 import { lockCustomers } from '../../customers/customers-lock.ts';
-import { actualPhones, noteAliases } from '../../customers/phone-aliases.ts';
-
-/** A phone (digits) or a business-scoped user id. */
-type Person = { waId: string; userId: null } | { waId: null; userId: string };
+import { actualPerson, contactIdOf, type Person } from '../../customers/person.ts';
+import { noteAliases } from '../../customers/phone-aliases.ts';
 
 export type Recipient = Person | { groupId: string };
 
@@ -33,7 +30,7 @@ export async function lockRecipientConversation(
   if ('groupId' in recipient)
     // Opened by the statement that locks it: nothing else has to be known of a group.
     return await openedConversation(trx, 'group', { wabaId, phoneNumberId, partnerId: recipient.groupId });
-  const known = await actualRecipient(trx, wabaId, recipient);
+  const known = await actualPerson(trx, wabaId, recipient);
   return (
     (await lockKnownConversation(trx, wabaId, phoneNumberId, known)) ??
     (await openConversation(trx, wabaId, phoneNumberId, known))
@@ -50,32 +47,14 @@ async function openedConversation(
   return conversation.id;
 }
 
-/** Upstream may know a phone under other digits; its responses showed which. */
-async function actualRecipient(trx: Transaction, wabaId: string, recipient: Person): Promise<Person> {
-  if (recipient.waId === null) return recipient;
-  const [actual = recipient] = await actualPhones(trx, [{ wabaId, ...recipient }]);
-  return { waId: actual.waId, userId: null };
-}
-
 async function openConversation(
   trx: Transaction,
   wabaId: string,
   phoneNumberId: string,
   recipient: Person,
 ): Promise<string> {
-  await lockCustomers(trx, shardOf(wabaId));
-  const [contact] = await findContacts(trx, [{ wabaId, ...recipient }]);
-  const partnerId = contact?.id ?? (await addContact(trx, wabaId, recipient));
+  const partnerId = await contactIdOf(trx, wabaId, recipient);
   return await openedConversation(trx, 'contact', { wabaId, phoneNumberId, partnerId });
-}
-
-async function addContact(trx: Transaction, wabaId: string, recipient: Person): Promise<string> {
-  const [drawn] = await drawIds(trx, 1);
-  if (drawn === undefined) throw new Error('no contact id was drawn');
-  const { contactId: id } = drawn;
-  const nothing = { parentUserId: null, profileName: null, username: null, phones: [] };
-  await saveContacts(trx, [{ id, wabaId, ...recipient, ...nothing }]);
-  return id;
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Database, Transaction } from '../../../platform/postgres/database.
 import { retryBriefly } from '../../../platform/temporal/activity-kit.ts';
 import { finishTask } from '../../../platform/temporal/workflow-tasks.ts';
 import { findThread } from '../conversations/thread.ts';
+import { noteRefusedRecipient, OPTED_OUT_CODE } from '../../customers/opt-outs.ts';
 import { localMessageId } from '../messages.ts';
 import { recordStatuses } from '../statuses.ts';
 import {
@@ -131,6 +132,7 @@ async function publishFailure(
   await recordStatuses(trx, [status]);
   const base = { wabaId, tenantId, phoneNumberId, conversationId, messageId };
   await publishEvents(trx, [{ ...base, type: 'status', eventId: id, laneKey: id, dataJson }], at);
+  if (error.upstream?.code === OPTED_OUT_CODE) await noteRefusedRecipient(trx, base, at);
 }
 
 type FailedSend = Pick<FailedMessage, 'phoneNumberId' | 'displayPhoneNumber' | 'recipient' | 'content'> & {

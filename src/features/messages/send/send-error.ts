@@ -13,6 +13,7 @@ export type SendError = {
     | 'upstream_unreachable'
     | 'access_token_missing'
     | 'media_missing'
+    | 'recipient_opted_out'
     | 'cancelled';
   message: string;
   /** Upstream's error object as it came. */
@@ -28,6 +29,7 @@ const ADVICE: Readonly<Record<SendError['code'], string | null>> = {
   upstream_unreachable: 'The message was not sent. Send it again later.',
   access_token_missing: 'The operator of the service has to give the WABA a valid access token.',
   media_missing: 'Upload the file again and send the message with its new id.',
+  recipient_opted_out: 'The customer ended it while the message waited. It was not sent.',
   cancelled: 'An operator of the service gave the message up. It was not sent.',
 };
 

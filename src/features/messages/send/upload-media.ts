@@ -30,7 +30,7 @@ import { judgeSend } from './send-verdict.ts';
 export type SendMessageTools = {
   database: Database;
   secretBox: SecretBox;
-  sender: Pick<SendClient, 'sendMessage' | 'uploadMedia'>;
+  sender: Pick<SendClient, 'sendMessage' | 'uploadMedia' | 'listMessageTemplates'>;
   objectStore: Pick<ObjectStore, 'getRange'>;
   sending: { messagesPerSecond: number; timeoutMs: number; retryHours: number };
   logger: Pick<Logger, 'warn'>;

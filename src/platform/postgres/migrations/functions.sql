@@ -27,6 +27,23 @@ begin
   end loop;
 end $$;
 
+-- What is kept of the ids of an erased customer who wants no messages.
+create or replace function opt_out_key(of_waba text, person text) returns bytea language plpgsql stable as $$
+begin
+  return sha256((select salt from erasure_salt) || convert_to('opt-out ' || of_waba || ' ' || person, 'UTF8'));
+end $$;
+
+-- Of every id of a customer, and every spelling of the phone.
+create or replace function opt_out_keys(contact bigint) returns bytea[] language plpgsql stable as $$
+begin
+  return array(select opt_out_key(k.waba_id, n.person)
+                 from contacts k
+                cross join lateral (select k.wa_id union select k.user_id
+                                    union select a.phone from phone_aliases a where a.waba_id = k.waba_id and a.wa_id = k.wa_id)
+                   as n (person)
+                where k.id = contact and n.person <> '');
+end $$;
+
 -- Adds to what tenants store what a statement changed in media or media_uploads. Ordered, so that two statements with files
 -- of the same tenants do not wait for each other.
 create or replace function count_stored_files() returns trigger language plpgsql as $$

@@ -25,6 +25,8 @@ class ConversationSearch(TypedDict):
     """Conversations of this number only."""
     customer: NotRequired[str]
     """The conversation with this customer only: a phone number or a user id."""
+    optedOut: NotRequired[bool]
+    """Only those with customers who want no messages of some kind, or only the others."""
     since: NotRequired[datetime | str]
     """Conversations active at this time or later."""
 
@@ -52,6 +54,16 @@ class MarkMessageReadRequest(TypedDict):
 MessageToSend: TypeAlias = "SendText | SendImage | SendVideo | SendAudio | SendDocument | SendSticker | SendLocation | SendContacts | SendReaction | SendTemplate | SendInteractiveButton | SendInteractiveList | SendInteractiveProduct | SendInteractiveProductList | SendInteractiveCarousel | SendInteractiveCatalogMessage | SendInteractiveFlow | SendInteractiveCtaUrl | SendInteractiveLocationRequestMessage | SendInteractiveAddressMessage | SendInteractiveRequestContactInfo | SendInteractiveCallPermissionRequest | SendInteractiveVoiceCall | SendInteractiveOrderDetails | SendInteractiveOrderStatus"
 
 
+class NewOptOut(TypedDict):
+    customer: str
+    """A phone number in any usual form, or a business-scoped user id."""
+    phoneNumberId: NotRequired[str]
+    """At this number only; without it at all."""
+    scope: Literal["marketing", "all"]
+    reason: NotRequired[str]
+    """For people; erased with the customer."""
+
+
 class NewWebhookEndpoint(TypedDict):
     url: str
     description: NotRequired[str | None]
@@ -72,6 +84,27 @@ class NewWebhookEndpoint(TypedDict):
     blockLimitSeconds: NotRequired[int | None]
     deliveryWorkflows: NotRequired[Literal["auto", "always"] | None]
     orderScope: NotRequired[Literal["event", "conversation", "endpoint"] | None]
+
+
+class OptOutEnd(TypedDict):
+    customer: str
+    """A phone number in any usual form, or a business-scoped user id."""
+    phoneNumberId: NotRequired[str]
+    """At this number only; without it at all."""
+    evidence: str
+    """How the customer agreed to messages again; without personal data."""
+
+
+class OptOutSearch(TypedDict):
+    limit: NotRequired[int]
+    """How many entries a page has at most."""
+    cursor: NotRequired[str]
+    """`nextCursor` of the previous page, with the same filters. Left out: the first page."""
+    customer: NotRequired[str]
+    """A phone number in any usual form, or a business-scoped user id."""
+    phoneNumberId: NotRequired[str]
+    """Only those that hold at this number."""
+    source: NotRequired[Literal["upstream", "error_131050", "api", "portal"]]
 
 
 class PauseWebhookEndpointRequest(TypedDict):

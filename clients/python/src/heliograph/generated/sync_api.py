@@ -57,18 +57,18 @@ class SyncApi(SyncCore):
         """
         return self._call(models.WabaCheck.model_validate_json, "GET", "/api/external/waba-check")
 
-    def list_conversations(self, *, limit: int | None = None, cursor: str | None = None, order: Literal["asc", "desc"] | None = None, phone_number_id: str | None = None, customer: str | None = None, since: datetime | str | None = None) -> models.ConversationList:
+    def list_conversations(self, *, limit: int | None = None, cursor: str | None = None, order: Literal["asc", "desc"] | None = None, phone_number_id: str | None = None, customer: str | None = None, opted_out: bool | None = None, since: datetime | str | None = None) -> models.ConversationList:
         """List conversations.
 
         The most recently active first, each with its newest message and whether the customer service window is open.
 
         Scope: `read`.
         """
-        return self._call(models.ConversationList.model_validate_json, "GET", "/api/external/conversations", query={"limit": limit, "cursor": cursor, "order": order, "phoneNumberId": phone_number_id, "customer": customer, "since": since})
+        return self._call(models.ConversationList.model_validate_json, "GET", "/api/external/conversations", query={"limit": limit, "cursor": cursor, "order": order, "phoneNumberId": phone_number_id, "customer": customer, "optedOut": opted_out, "since": since})
 
-    def iter_conversations(self, *, limit: int | None = None, cursor: str | None = None, order: Literal["asc", "desc"] | None = None, phone_number_id: str | None = None, customer: str | None = None, since: datetime | str | None = None) -> Iterator[models.Conversation]:
+    def iter_conversations(self, *, limit: int | None = None, cursor: str | None = None, order: Literal["asc", "desc"] | None = None, phone_number_id: str | None = None, customer: str | None = None, opted_out: bool | None = None, since: datetime | str | None = None) -> Iterator[models.Conversation]:
         """The entries of all pages of `list_conversations`, which are asked for while you read."""
-        return self._pages(lambda cursor: self.list_conversations(limit=limit, cursor=cursor, order=order, phone_number_id=phone_number_id, customer=customer, since=since), cursor)
+        return self._pages(lambda cursor: self.list_conversations(limit=limit, cursor=cursor, order=order, phone_number_id=phone_number_id, customer=customer, opted_out=opted_out, since=since), cursor)
 
     def search_conversations(self, body: requests.ConversationSearch | None = None) -> models.ConversationList:
         """Search conversations.
@@ -466,6 +466,37 @@ class SyncApi(SyncCore):
         Scope: `read`.
         """
         return self._call(models.GetPaymentResponse.model_validate_json, "GET", f"/api/external/payments/{path_part(reference_id)}", query={"phoneNumberId": phone_number_id, "refresh": refresh, "paymentConfiguration": payment_configuration})
+
+    def add_opt_out(self, body: requests.NewOptOut) -> models.OptOut:
+        """Note that a customer wants no messages.
+
+        With the scope `marketing` their marketing templates are refused with 422 `recipient_opted_out`; with `all` every message outside the customer service window too. A customer has one of the tenant’s own per number, and one for all numbers: a repeated request changes its scope and reason. The customer need not be known.
+
+        Scope: `send`.
+        """
+        return self._call(models.OptOut.model_validate_json, "POST", "/api/external/opt-outs", body=body)
+
+    def search_opt_outs(self, body: requests.OptOutSearch | None = None) -> models.OptOutList:
+        """Search opt-outs.
+
+        Customers who want no messages of some kind, the newest opt-out first. One that was kept for an erased customer is found by a phone number or user id of theirs alone, and names nobody.
+
+        Scope: `read`.
+        """
+        return self._call(models.OptOutList.model_validate_json, "POST", "/api/external/opt-outs/search", body=body)
+
+    def iter_search_opt_outs(self, body: requests.OptOutSearch) -> Iterator[models.OptOut]:
+        """The entries of all pages of `search_opt_outs`, which are asked for while you read."""
+        return self._pages(lambda cursor: self.search_opt_outs(with_cursor(body, cursor)), body.get("cursor"))
+
+    def end_opt_out(self, body: requests.OptOutEnd) -> models.EndOptOutResponse:
+        """End the opt-out of a customer.
+
+        Ends what was noted by the API or the portal, for one number or all, and writes the evidence into the audit log. What upstream reported ends only when the customer resumes in WhatsApp: where nothing else is left, the request returns 409 `opt_out_of_upstream`. The response lists what still holds.
+
+        Scope: `send`.
+        """
+        return self._call(models.EndOptOutResponse.model_validate_json, "POST", "/api/external/opt-outs/end", body=body)
 
     def request_erasure(self, body: requests.ErasureRequest | None = None) -> models.Erasure:
         """Erase a customer or a conversation.

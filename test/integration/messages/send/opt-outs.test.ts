@@ -1,0 +1,358 @@
+import { buffer } from 'node:stream/consumers';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { followPhoneAlias } from '../../../../src/features/messages/send/recipient-conversations.ts';
+import { eraseCustomer } from '../../../../src/ops/erasures/erasures.ts';
+import { exportCustomer } from '../../../../src/ops/erasures/export-customer.ts';
+import { expireContacts, expireConversations } from '../../../../src/ops/erasures/tenant-retention.ts';
+import { parseEncryptionKeys } from '../../../../src/platform/crypto/secret-box.ts';
+import { openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
+import { execute, queryOnly } from '../../../../src/platform/postgres/sql.ts';
+import { takeIn } from '../../../support/take-in.ts';
+import { testSecretBox } from '../../../support/test-accounts.ts';
+import { eventually } from '../../../support/webhook-receiver.ts';
+import { eraseAll, unzipped } from '../../erasures/erasure-world.ts';
+import { sendingStackOfFile } from './sending-stack.ts';
+
+const stack = sendingStackOfFile();
+
+let people = 0;
+
+/** A phone number and a user id that no other test has. */
+function someone() {
+  people += 1;
+  return { phone: `1202555${4_000 + people}`, userId: `US.4000${people}` };
+}
+
+const template = (to: string, name: string, more: object = {}) => ({
+  to,
+  type: 'template',
+  template: { name, language: { code: 'en-US' } },
+  ...more,
+});
+const marketing = (to: string) => template(to, 'summer_offer');
+const utility = (to: string) => template(to, 'order_ready');
+
+function bodyOf(field: string, value: object, number = stack.number): Buffer {
+  const metadata = { display_phone_number: '12025550100', phone_number_id: number };
+  const change = { field, value: { messaging_product: 'whatsapp', metadata, ...value } };
+  const entry = [{ id: stack.wabaId, time: people, changes: [change] }];
+  return Buffer.from(JSON.stringify({ object: 'whatsapp_business_account', entry }));
+}
+
+type Said = { value: 'stop' | 'resume'; at: number; wa_id?: string; user_id?: string };
+
+/** What upstream reports of preferences, each `at` so many seconds after a moment long ago. */
+function preference({ value, at, ...ids }: Said, number = stack.number): Buffer {
+  const entry = { ...ids, category: 'marketing_messages', value, detail: 'x', timestamp: 1_790_000_000 + at };
+  return bodyOf('user_preferences', { contacts: [ids], user_preferences: [entry] }, number);
+}
+
+const stop = (phone: string, at = 0) => preference({ value: 'stop', at, wa_id: phone });
+const resume = (phone: string, at = 0) => preference({ value: 'resume', at, wa_id: phone });
+
+async function call(path: string, payload: object) {
+  const { authorization } = stack;
+  const url = `/api/external/opt-outs${path}`;
+  const answer = await stack.app.inject({ method: 'POST', url, headers: { authorization }, payload });
+  return { status: answer.statusCode, body: answer.json() };
+}
+
+async function conversations(query: string) {
+  const { authorization } = stack;
+  const answer = await stack.app.inject({
+    url: `/api/external/conversations${query}`,
+    headers: { authorization },
+  });
+  return answer.json();
+}
+
+/** What came of a send: its HTTP status, and the code of its error. */
+async function outcome(body: object, headers: Record<string, string> = {}) {
+  const { status, body: answer } = await stack.send(body, headers);
+  return answer.error === undefined ? status : [status, answer.error.code];
+}
+
+const REFUSED = [422, 'recipient_opted_out'];
+
+describe('a customer who wants no marketing', () => {
+  test('gets no marketing template, and everything else', async () => {
+    const { phone } = someone();
+    await takeIn(stack.database, stop(phone));
+    const key = { 'idempotency-key': `offer-${phone}` };
+    const { status, body } = await stack.send(marketing(phone), key);
+    expect([status, body.error]).toEqual([
+      422,
+      expect.objectContaining({
+        code: 'recipient_opted_out',
+        optOut: { scope: 'marketing', source: 'upstream', since: '2026-09-21T14:13:20.000Z' },
+      }),
+    ]);
+    expect(await stack.sendRequests()).toEqual([]);
+    const { messages } = await queryOnly<{ messages: string }>(
+      stack.database,
+      'select count(*) as messages from messages where waba_id = :wabaId',
+      { wabaId: stack.wabaId },
+    );
+    expect(messages).toBe('0');
+    expect(await outcome(utility(phone))).toBe(200);
+    expect(await outcome({ to: phone, type: 'text', text: { body: 'Hello' } })).toBe(200);
+    // The key was not used up, and a template that upstream does not list is for upstream to judge.
+    expect(await outcome(template(phone, 'unheard_of'), key)).toBe(200);
+    await takeIn(stack.database, resume(phone, 5));
+    expect(await outcome(marketing(phone))).toBe(200);
+  });
+
+  test('is known by user id, by phone and by other digits of the phone', async () => {
+    const { phone, userId } = someone();
+    await takeIn(stack.database, preference({ value: 'stop', at: 0, wa_id: phone, user_id: userId }));
+    const { to: _, ...byUserId } = { ...marketing(''), recipient: userId };
+    expect(await outcome(byUserId)).toEqual(REFUSED);
+    expect(await outcome(marketing(`+${phone}`))).toEqual(REFUSED);
+    const spelled = `55${phone}`;
+    await stack.database.transaction((trx) => followPhoneAlias(trx, stack.wabaId, spelled, phone));
+    expect(await outcome(marketing(spelled))).toEqual(REFUSED);
+  });
+
+  test('of one number may get marketing of another', async () => {
+    const { phone } = someone();
+    await takeIn(stack.database, stop(phone));
+    expect(await outcome({ ...marketing(phone), phoneNumberId: stack.secondNumber })).toBe(200);
+    expect(await outcome(marketing(phone))).toEqual(REFUSED);
+  });
+
+  test.each([
+    ['stop then resume', ['stop', 0], ['resume', 9], 200],
+    ['resume, and the stop before it', ['resume', 9], ['stop', 0], 200],
+    ['resume then stop', ['resume', 0], ['stop', 9], REFUSED],
+    ['stop, and the resume before it', ['stop', 9], ['resume', 0], REFUSED],
+    ['both in one second, as they came', ['stop', 5], ['resume', 5], 200],
+  ] as const)('%s: the latest by its time holds', async (_name, first, second, expected) => {
+    for (const together of [false, true]) {
+      const { phone } = someone();
+      const [one, two] = [first, second].map(([value, at]) => preference({ value, at, wa_id: phone }));
+      if (one === undefined || two === undefined) throw new Error('two are needed');
+      if (together) await takeIn(stack.database, one, two);
+      else for (const body of [one, two]) await takeIn(stack.database, body);
+      expect(await outcome(marketing(phone))).toEqual(expected);
+    }
+  });
+
+  test('whom upstream names by 131050 is one, whether it refuses at once or later', async () => {
+    const { phone: later } = someone();
+    const { body } = await stack.send(marketing(later));
+    const errors = [{ code: 131050, title: 'User has stopped receiving marketing messages' }];
+    const failed = {
+      id: body.metaMessageId,
+      status: 'failed',
+      timestamp: '1790000111',
+      recipient_id: later,
+      errors,
+    };
+    await takeIn(stack.database, bodyOf('messages', { statuses: [failed] }));
+    expect(await outcome(marketing(later))).toEqual(REFUSED);
+    const { phone: atOnce } = someone();
+    await stack.addFault({ match: 'send', kind: 'status', status: 400, code: 131050, times: 1 });
+    expect(await outcome(marketing(atOnce))).toEqual([424, 'upstream_refused']);
+    expect(await outcome(marketing(atOnce))).toEqual(REFUSED);
+    const { body: found } = await call('/search', { customer: atOnce });
+    expect(found.data).toMatchObject([{ source: 'error_131050', scope: 'marketing' }]);
+  });
+
+  test('is shown with the conversation, and can be filtered', async () => {
+    const { phone } = someone();
+    const { body } = await stack.send(utility(phone));
+    await stack.send(utility(someone().phone));
+    await takeIn(stack.database, stop(phone));
+    const optOut = { scope: 'marketing', source: 'upstream', since: '2026-09-21T14:13:20.000Z' };
+    expect(await conversations(`/${body.conversationId}`)).toMatchObject({ optOut });
+    const { data } = await conversations('?optedOut=true');
+    expect(data).toMatchObject([{ id: body.conversationId, optOut }]);
+    expect((await conversations('?optedOut=false')).data).toMatchObject([{ optOut: null }]);
+  });
+});
+
+describe('the tenant', () => {
+  test('notes who wants no marketing, finds them, and ends it with evidence', async () => {
+    const { phone } = someone();
+    const added = await call('', { customer: `+${phone}`, scope: 'marketing', reason: 'asked by phone' });
+    const optOut = { customer: { waId: phone }, phoneNumberId: null, scope: 'marketing', source: 'api' };
+    expect(added).toMatchObject({ status: 200, body: { ...optOut, reason: 'asked by phone' } });
+    expect(await outcome(marketing(phone))).toEqual(REFUSED);
+    expect((await call('/search', { customer: phone })).body.data).toMatchObject([optOut]);
+    expect((await call('/search', { source: 'upstream' })).body.data).toEqual([]);
+    expect(await call('/end', { customer: phone, evidence: 'form 7' })).toMatchObject({
+      status: 200,
+      body: { ended: 1, left: [] },
+    });
+    expect(await outcome(marketing(phone))).toBe(200);
+    expect(await call('/end', { customer: phone, evidence: 'form 7' })).toMatchObject({
+      status: 404,
+      body: { error: { code: 'unknown_opt_out', param: 'customer' } },
+    });
+    const { actions } = await queryOnly<{ actions: string[] }>(
+      stack.database,
+      `select array_agg(action || ' ' || coalesce(detail->>'evidence', '-') order by id) as actions
+         from audit_log where waba_id = :wabaId and action like 'opt_out.%'`,
+      { wabaId: stack.wabaId },
+    );
+    expect(actions).toEqual(['opt_out.noted -', 'opt_out.ended form 7']);
+  });
+
+  test('cannot end what upstream reported', async () => {
+    const { phone } = someone();
+    await takeIn(stack.database, stop(phone));
+    expect(await call('/end', { customer: phone, evidence: 'x' })).toMatchObject({
+      status: 409,
+      body: { error: { code: 'opt_out_of_upstream' } },
+    });
+    await call('', { customer: phone, scope: 'all' });
+    expect(await call('/end', { customer: phone, evidence: 'x' })).toMatchObject({
+      status: 200,
+      body: { ended: 1, left: [{ source: 'upstream' }] },
+    });
+    expect(await outcome(marketing(phone))).toEqual(REFUSED);
+  });
+
+  test('stops everything but what goes out in the open window with the scope all', async () => {
+    const { phone } = someone();
+    await call('', { customer: phone, scope: 'all' });
+    const text = { to: phone, type: 'text', text: { body: 'Hello' } };
+    for (const message of [text, utility(phone), marketing(phone)]) {
+      expect(await outcome(message)).toEqual(REFUSED);
+    }
+    const timestamp = String(Math.floor(Date.now() / 1_000));
+    const inbound = { from: phone, id: `wamid.${phone}`, timestamp, type: 'text', text: { body: 'Hi' } };
+    await takeIn(stack.database, bodyOf('messages', { messages: [inbound] }));
+    expect(await outcome(text)).toBe(200);
+    expect(await outcome(marketing(phone))).toEqual(REFUSED);
+  });
+
+  test('names a number of its own, and sees no customer of another tenant', async () => {
+    const { phone } = someone();
+    const foreign = await call('', { customer: phone, scope: 'marketing', phoneNumberId: '800000000000999' });
+    expect([foreign.status, foreign.body.error.code]).toEqual([422, 'unknown_phone_number']);
+    await call('', { customer: phone, scope: 'marketing', phoneNumberId: stack.number });
+    const other = await stack.newTenant();
+    const { status } = await other.send({ ...marketing(phone), phoneNumberId: other.number });
+    expect(status).toBe(200);
+    const answer = await stack.app.inject({
+      method: 'POST',
+      url: '/api/external/opt-outs/search',
+      headers: { authorization: other.authorization },
+      payload: { customer: phone },
+    });
+    expect(answer.json().data).toEqual([]);
+  });
+});
+
+describe('a message that waits', () => {
+  test('is not sent when its customer ends it meanwhile', async () => {
+    const { phone } = someone();
+    await stack.addFault({ match: 'send', kind: 'status', status: 503, code: 131016, times: 1 });
+    const sending = stack.send(marketing(phone));
+    await eventually('the first attempt', async () => (await stack.sendRequests()).length, { is: 1 });
+    await takeIn(stack.database, stop(phone));
+    const { status, body } = await sending;
+    expect([status, body.error.code, body.error.message]).toEqual([
+      424,
+      'message_not_sent',
+      expect.stringContaining('wants no marketing'),
+    ]);
+    expect(await stack.sent()).toEqual([]);
+  });
+});
+
+const ACTOR = { name: 'test', requestId: null, ip: null };
+
+/** Erases a customer to the end. */
+async function erase(phone: string): Promise<void> {
+  const { database } = stack;
+  const tools = {
+    database,
+    secretBox: testSecretBox,
+    encryptionKeys: parseEncryptionKeys(stack.config.encryptionKeys),
+    objectStore: openObjectStore(stack.config.objectStore),
+    cancelWorkflows: async () => undefined,
+  };
+  onTestFinished(() => tools.objectStore.close());
+  const { erasureId } = await eraseCustomer({ ...tools, actor: ACTOR }, stack.wabaId, { phone });
+  await eraseAll(tools, erasureId);
+}
+
+describe('an erased customer who comes back', () => {
+  test('still gets no marketing, under each former id, and only hashes were kept', async () => {
+    const { phone, userId } = someone();
+    await takeIn(stack.database, preference({ value: 'stop', at: 0, wa_id: phone, user_id: userId }));
+    await call('', { customer: phone, scope: 'marketing', reason: `told ${phone}` });
+    await stack.send(utility(phone));
+    await erase(phone);
+    const kept = await queryOnly<{ rows: number; texts: string }>(
+      stack.database,
+      `select count(*)::integer as rows, string_agg(to_jsonb(o)::text, ' ') as texts from opt_outs o where waba_id = :wabaId`,
+      { wabaId: stack.wabaId },
+    );
+    expect(kept.rows).toBe(2);
+    expect(kept.texts).not.toContain(phone);
+    expect(kept.texts).not.toContain(userId);
+    const { to: _, ...byUserId } = { ...marketing(''), recipient: userId };
+    expect(await outcome(byUserId)).toEqual(REFUSED);
+    expect(await outcome(marketing(phone))).toEqual(REFUSED);
+    expect((await call('/search', {})).body.data).toEqual([]);
+    expect((await call('/search', { customer: phone })).body.data).toHaveLength(2);
+    // Upstream's own ends by upstream, the tenant's by the tenant.
+    await takeIn(stack.database, resume(phone, 9));
+    expect(await outcome(marketing(phone))).toEqual(REFUSED);
+    expect((await call('/end', { customer: phone, evidence: 'x' })).body).toMatchObject({
+      ended: 1,
+      left: [],
+    });
+    expect(await outcome(marketing(phone))).toBe(200);
+  });
+
+  test('so does one of whom the tenant kept nothing for long', async () => {
+    const { phone } = someone();
+    await stack.send(utility(phone));
+    await takeIn(stack.database, stop(phone));
+    const { database, wabaId } = stack;
+    await execute(
+      database,
+      `insert into tenant_policies (tenant_id, message_days) select tenant_id, 1 from wabas where waba_id = :wabaId
+       on conflict (tenant_id) do update set message_days = 1`,
+      { wabaId },
+    );
+    await execute(database, 'delete from outbound_messages where waba_id = :wabaId', { wabaId });
+    await execute(database, 'delete from messages where waba_id = :wabaId', { wabaId });
+    const long = `now() - interval '9 days'`;
+    await execute(database, `update conversations set last_message_at = ${long} where waba_id = :wabaId`, {
+      wabaId,
+    });
+    await execute(database, `update contacts set updated_at = ${long} where waba_id = :wabaId`, { wabaId });
+    await expireConversations({ database } as never);
+    await expireContacts({ database } as never);
+    const { left } = await queryOnly<{ left: string }>(
+      database,
+      'select count(*) as left from contacts where waba_id = :wabaId',
+      { wabaId },
+    );
+    expect(left).toBe('0');
+    expect(await outcome(marketing(phone))).toEqual(REFUSED);
+  });
+});
+
+test('an export has the opt-outs of the customer', async () => {
+  const { phone } = someone();
+  await takeIn(stack.database, stop(phone));
+  const { archive } = await exportCustomer(
+    {
+      database: stack.database,
+      objectStore: {} as never,
+      actor: { name: 'test', requestId: null, ip: null },
+    },
+    stack.wabaId,
+    { phone },
+  );
+  const files = unzipped(await buffer(archive));
+  expect(JSON.parse(String(files.get('customer.json')))).toMatchObject({
+    optOuts: [{ scope: 'marketing', source: 'upstream', phoneNumberId: stack.number, reason: null }],
+  });
+});
