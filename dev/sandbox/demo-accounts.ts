@@ -7,6 +7,9 @@ export type PhoneNumber = {
   verifiedName: string;
   qualityRating?: string;
   codeVerificationStatus?: string;
+  /** The level: `STANDARD` unless given. */
+  throughput?: string;
+  isOnBizApp?: boolean;
 };
 
 /** The numbers of the demo tenants; the ids follow the conventions of the upstream fixtures. */

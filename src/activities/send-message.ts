@@ -106,7 +106,7 @@ async function waitForTurn(tools: SendMessageTools, input: SendMessageInput): Pr
   const { database, sending } = tools;
   const limits = {
     timeoutMs: sending.timeoutMs + RECORDING_MS,
-    numberPace: numberPace(sending.messagesPerSecond),
+    messagesPerSecond: sending.messagesPerSecond,
   };
   for (;;) {
     const turn = await takeSendTurn(database, input.wabaId, input.messageId, limits);
@@ -170,13 +170,14 @@ function phoneOf(waId: string | null, { recipient }: { recipient: string }): str
 
 /** Records the way back, then throws the failure after which the next attempt comes. */
 async function goBack(
-  { database, sending }: SendMessageTools,
+  { database }: SendMessageTools,
   input: SendMessageInput,
   turn: Extract<SendTurn, { kind: 'send' }>,
   verdict: Extract<SendVerdict, { kind: 'again' }>,
 ): Promise<never> {
   const waitMs = sendRetryDelayMs(turn.attempt, verdict.retryAfterMs);
-  const pace = numberPace(sending.messagesPerSecond);
+  // The rate counts only from the end of the wait.
+  const pace = numberPace(1);
   const thisAttempt = { ...input, ...turn };
   await untilRecorded(() => recordAgain(database, thisAttempt, verdict, { waitMs, numberPace: pace }));
   throw later(sendErrorText(verdict.error), waitMs);
@@ -222,7 +223,7 @@ async function endLostAttempt(
   input: SendMessageInput,
   error: SendError,
 ): Promise<SendResult> {
-  const limits = { timeoutMs: 0, numberPace: numberPace(1) };
+  const limits = { timeoutMs: 0, messagesPerSecond: 1 };
   const turn = await takeSendTurn(tools.database, input.wabaId, input.messageId, limits);
   if (turn.kind === 'under_way') throw later('An attempt is under way.', turn.waitMs);
   if (turn.kind === 'lost') return await endLost(tools, input);

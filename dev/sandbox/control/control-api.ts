@@ -271,6 +271,8 @@ const phoneNumberSchema = schemaOf(['wabaId', 'phoneNumberId', 'displayPhoneNumb
   verifiedName: { type: 'string', maxLength: 200 },
   qualityRating: { type: 'string', maxLength: 50 },
   codeVerificationStatus: { type: 'string', maxLength: 50 },
+  throughput: { type: 'string', maxLength: 50 },
+  isOnBizApp: { type: 'boolean' },
 });
 
 /** /sandbox/inbound and /sandbox/fields build and send a body of any type; /sandbox/phone-numbers adds a number. */

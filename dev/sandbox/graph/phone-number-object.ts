@@ -9,7 +9,8 @@ export function phoneNumberObject(phone: PhoneNumber): Record<string, unknown> {
     quality_rating: phone.qualityRating ?? 'GREEN',
     code_verification_status: phone.codeVerificationStatus ?? 'VERIFIED',
     platform_type: 'CLOUD_API',
-    throughput: { level: 'STANDARD' },
+    throughput: { level: phone.throughput ?? 'STANDARD' },
+    ...(phone.isOnBizApp === true && { is_on_biz_app: true }),
   };
 }
 

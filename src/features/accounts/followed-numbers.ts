@@ -11,6 +11,7 @@ import type { Database, Transaction } from '../../platform/postgres/database.ts'
 import { execute, query, queryOne, queryValue } from '../../platform/postgres/sql.ts';
 import { finishAskedTask, type TaskKind } from '../../platform/temporal/workflow-tasks.ts';
 import type { PhoneNumber } from './accounts.ts';
+import { upstreamPerSecond } from './number-pace.ts';
 
 /** So long after upstream was asked for the numbers of a WABA it is not asked again for what comes by itself. */
 const ASK_AGAIN_SECONDS = 60;
@@ -110,29 +111,36 @@ export async function saveNumbersProblem(
 }
 
 /** Leaves out those that an operator detached. `taken`: they belong to other WABAs, and stay there. */
+/** A number as upstream lists it. */
+type ListedNumber = PhoneNumber & { throughput?: string | null; isInApp?: boolean };
+
 async function saveFollowedNumbers(
   trx: Transaction,
   wabaId: string,
-  numbers: readonly PhoneNumber[],
+  numbers: readonly ListedNumber[],
 ): Promise<{ added: string[]; taken: string[] }> {
   const rows = await query<{ id: string; added: boolean; taken: boolean }>(
     trx,
     `with given as (
-       select * from unnest(:phoneNumberId::text[], :displayPhoneNumber::text[], :verifiedName::text[], :qualityRating::text[]) as g (id, display, name, quality)
+       select * from unnest(:phoneNumberId::text[], :displayPhoneNumber::text[], :verifiedName::text[], :qualityRating::text[], :pace::integer[]) as g (id, display, name, quality, pace)
      ), before as (
        select g.id, n.waba_id, n.removed_at, n.detached from given g left join phone_numbers n on n.phone_number_id = g.id
      ), saved as (
-       insert into phone_numbers (phone_number_id, waba_id, display_phone_number, verified_name, quality_rating)
-       select id, :wabaId, display, name, quality from given
+       insert into phone_numbers (phone_number_id, waba_id, display_phone_number, verified_name, quality_rating, upstream_per_second)
+       select id, :wabaId, display, name, quality, pace from given
        on conflict (phone_number_id) do update
           set display_phone_number = excluded.display_phone_number, verified_name = excluded.verified_name,
-              quality_rating = excluded.quality_rating, removed_at = null
+              quality_rating = excluded.quality_rating, upstream_per_second = excluded.upstream_per_second, removed_at = null
         where phone_numbers.waba_id = excluded.waba_id and not phone_numbers.detached
      )
      select id, waba_id is null or removed_at is not null and not detached as added,
             coalesce(waba_id <> :wabaId, false) as taken
        from before order by id`,
-    { ...columnsOf(numbers, 'phoneNumberId', 'displayPhoneNumber', 'verifiedName', 'qualityRating'), wabaId },
+    {
+      ...columnsOf(numbers, 'phoneNumberId', 'displayPhoneNumber', 'verifiedName', 'qualityRating'),
+      pace: numbers.map(({ throughput = null, isInApp = false }) => upstreamPerSecond(throughput, isInApp)),
+      wabaId,
+    },
   );
   return {
     added: rows.filter(({ added, taken }) => added && !taken).map(({ id }) => id),
@@ -212,7 +220,7 @@ type FollowedNumbers = {
 export async function followNumbers(
   { database }: { database: Database },
   wabaId: string,
-  listed: readonly PhoneNumber[],
+  listed: readonly ListedNumber[],
   askedAt: Date,
 ): Promise<FollowedNumbers> {
   const numbers = [...new Map(listed.map((number) => [number.phoneNumberId, number])).values()];

@@ -5,9 +5,26 @@ import { invalidValue, RequestError, shown } from '../../platform/request-input.
 
 const FASTEST = 1_000;
 
+/** What upstream allows most numbers. */
+const USUAL = 80;
+const IN_APP = 20;
+
+/** What upstream allows a number, by the level of its throughput; null where that says nothing. A number in the app too has a rate of its own. */
+export function upstreamPerSecond(level: string | null, isInApp: boolean): number | null {
+  if (isInApp) return IN_APP;
+  if (level === 'HIGH') return FASTEST;
+  return level === 'STANDARD' ? USUAL : null;
+}
+
+type KnownPace = { messagesPerSecond: number | null; upstreamPerSecond: number | null };
+
+/** An operator decides, for the number or with `setting` for all; then upstream. */
+export function paceOfNumber(known: KnownPace, setting: number | null): number {
+  return known.messagesPerSecond ?? setting ?? known.upstreamPerSecond ?? USUAL;
+}
+
 /**
- * Lets messages of a number leave at its own pace, null: at the installation's. Upstream allows a number that is
- * used in its app too 20 a second, others 80 or 1,000. What has drawn its time already keeps it.
+ * Lets messages of a number leave at its own pace, null: at the installation's, or as upstream allows. What has drawn its time already keeps it.
  * Throws RequestError: `invalid_value`, `unknown_phone_number`.
  */
 export async function setNumberPace(
@@ -46,18 +63,16 @@ function unknownNumber(phoneNumberId: string): RequestError {
   return new RequestError('unknown_phone_number', message);
 }
 
-/** A phone number and its own pace; null: the installation's. */
 type NumberPace = {
   phoneNumberId: string;
   displayPhoneNumber: string;
-  messagesPerSecond: number | null;
-};
+} & KnownPace;
 
 export async function listNumberPaces(database: Database, wabaId: string): Promise<NumberPace[]> {
   return await query<NumberPace>(
     database,
     `select phone_number_id as "phoneNumberId", display_phone_number as "displayPhoneNumber",
-            messages_per_second as "messagesPerSecond"
+            messages_per_second as "messagesPerSecond", upstream_per_second as "upstreamPerSecond"
        from phone_numbers where waba_id = :wabaId order by phone_number_id`,
     { wabaId },
   );

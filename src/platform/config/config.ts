@@ -30,7 +30,8 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>) {
       workflows: settings.text('HELIOGRAPH_DELIVERY_WORKFLOWS') as 'auto' | 'always',
     },
     sending: {
-      messagesPerSecond: settings.integer('HELIOGRAPH_SEND_MESSAGES_PER_SECOND'),
+      /** Null: as upstream allows each number. */
+      messagesPerSecond: settings.integer('HELIOGRAPH_SEND_MESSAGES_PER_SECOND') || null,
       timeoutMs: settings.integer('HELIOGRAPH_SEND_TIMEOUT_MS'),
       retryHours: settings.integer('HELIOGRAPH_SEND_RETRY_HOURS'),
     },

@@ -215,10 +215,11 @@ export const SETTINGS = {
   }),
   HELIOGRAPH_SEND_MESSAGES_PER_SECOND: setting({
     kind: 'integer',
-    fallback: '80',
-    minimum: 1,
+    fallback: '0',
+    minimum: 0,
     maximum: 1000,
-    about: 'messages that leave one phone number per second; more wait',
+    about:
+      'messages that leave one phone number per second; more wait. 0: as upstream allows the number (20, 80 or 1,000), and 80 where it says nothing',
   }),
   HELIOGRAPH_SEND_TIMEOUT_MS: setting({
     kind: 'integer',

@@ -21,6 +21,10 @@ export type UpstreamPhoneNumber = {
   displayPhoneNumber: string;
   verifiedName: string;
   qualityRating: string | null;
+  /** `STANDARD`, `HIGH` or others; null: upstream says nothing. */
+  throughput: string | null;
+  /** Used in the WhatsApp Business app too. */
+  isInApp: boolean;
 };
 
 const NUMBERS_PER_PAGE = 100;
@@ -38,7 +42,7 @@ export async function listPhoneNumbers(
     const answer = await graphGet(connection, {
       path: [wabaId, 'phone_numbers'],
       query: {
-        fields: 'id,display_phone_number,verified_name,quality_rating',
+        fields: 'id,display_phone_number,verified_name,quality_rating,throughput,is_on_biz_app',
         limit: String(NUMBERS_PER_PAGE),
         ...(after === null ? {} : { after }),
       },
@@ -55,7 +59,7 @@ export async function listPhoneNumbers(
 }
 
 function phoneNumberOf(value: unknown): UpstreamPhoneNumber[] {
-  const { id, display_phone_number, verified_name, quality_rating } = membersOf(value);
+  const { id, display_phone_number, verified_name, quality_rating, ...more } = membersOf(value);
   if (typeof id !== 'string' || id === '') return [];
   return [
     {
@@ -63,6 +67,8 @@ function phoneNumberOf(value: unknown): UpstreamPhoneNumber[] {
       displayPhoneNumber: textOr(display_phone_number, ''),
       verifiedName: textOr(verified_name, ''),
       qualityRating: textOr(quality_rating, null),
+      throughput: textOr(membersOf(more.throughput).level, null),
+      isInApp: more.is_on_biz_app === true,
     },
   ];
 }

@@ -12,6 +12,7 @@ import * as noRunsOfFailuresOnly from './migrations/0004-no-runs-of-failures-onl
 import * as endpointChanges from './migrations/0005-endpoint-changes.ts';
 import * as routing from './migrations/0006-conversation-routing.ts';
 import * as optOuts from './migrations/0007-opt-outs.ts';
+import * as paceOfUpstream from './migrations/0008-pace-of-upstream.ts';
 import * as platformApi from './migrations/0010-platform-api.ts';
 import { query } from './sql.ts';
 
@@ -29,6 +30,7 @@ export const MIGRATIONS: Migrations = {
   '0005-endpoint-changes': { up: endpointChanges.up, down: endpointChanges.down },
   '0006-conversation-routing': { up: routing.up, down: routing.down, config: routing.config },
   '0007-opt-outs': { up: optOuts.up, down: optOuts.down },
+  '0008-pace-of-upstream': { up: paceOfUpstream.up, down: paceOfUpstream.down },
   '0010-platform-api': { up: platformApi.up, down: platformApi.down },
 };
 

@@ -1,5 +1,5 @@
 import { listPhoneNumbers } from '../../../features/accounts/accounts.ts';
-import { listNumberPaces, setNumberPace } from '../../../features/accounts/number-pace.ts';
+import { listNumberPaces, paceOfNumber, setNumberPace } from '../../../features/accounts/number-pace.ts';
 import { removeNumber } from '../../../features/accounts/remove-number.ts';
 import { limitWebhookTargets, webhookTargets } from '../../../features/endpoints/webhook-targets.ts';
 import { removeWaba } from '../../../ops/erasures/account-removal.ts';
@@ -188,7 +188,7 @@ async function paceCard(visit: Visit): Promise<Markup | false> {
 
 async function loadPaces({ context, waba }: Visit) {
   const numbers = await listNumberPaces(context.database, waba.wabaId);
-  return { numbers, usual: context.config.sending.messagesPerSecond };
+  return { numbers, setting: context.config.sending.messagesPerSecond };
 }
 
 /** How fast the messages of a number leave; empty goes back to the setting. */
@@ -200,18 +200,18 @@ const PACE: Form<'phoneNumberId' | 'messagesPerSecond', Awaited<ReturnType<typeo
       name: 'phoneNumberId',
       label: 'Number',
       widget: 'list',
-      options: ({ numbers, usual }) =>
-        numbers.map(({ phoneNumberId, displayPhoneNumber, messagesPerSecond }) => ({
+      options: ({ numbers, setting }) =>
+        numbers.map(({ phoneNumberId, displayPhoneNumber, ...known }) => ({
           value: phoneNumberId,
-          label: `${displayPhoneNumber} (${phoneNumberId}): ${messagesPerSecond ?? `${usual} (default)`}`,
+          label: `${displayPhoneNumber} (${phoneNumberId}): ${paceOfNumber(known, setting)}${known.messagesPerSecond === null ? ' (default)' : ''}`,
         })),
     },
     {
       name: 'messagesPerSecond',
       label: 'Messages per second',
       maxLength: 6,
-      hint: ({ usual }) =>
-        `From 1 to 1,000. Upstream allows 20 for a number that is also used in its app, 80 for most, 1,000 for some. Empty: the default of the installation, ${usual}.`,
+      hint: ({ setting }) =>
+        `From 1 to 1,000. Empty: ${setting === null ? 'what upstream allows the number (20 when it is also used in the app, 80 for most, 1,000 for some)' : `the default of the installation, ${setting}`}.`,
     },
   ],
   button: 'Set the rate',

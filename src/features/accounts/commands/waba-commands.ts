@@ -14,7 +14,7 @@ import {
   RequestError,
 } from '../../../platform/request-input.ts';
 import { AccessTokenProblem, knownWaba, listPhoneNumbers, listWabas, openAccessToken } from '../accounts.ts';
-import { setNumberPace, wabaOfNumber } from '../number-pace.ts';
+import { listNumberPaces, paceOfNumber, setNumberPace, wabaOfNumber } from '../number-pace.ts';
 import { removeNumber } from '../remove-number.ts';
 import { addWaba, type GivenPhoneNumber, type SavedWaba, setAccessToken } from '../wabas.ts';
 
@@ -206,10 +206,10 @@ async function givenAccessToken(options: AccessTokenOptions): Promise<string | n
 function setPaceCommand(): Command {
   const command = new Command('set-pace')
     .description(
-      'how many messages may leave one phone number per second; others use HELIOGRAPH_SEND_MESSAGES_PER_SECOND',
+      'how many messages may leave one phone number per second; others use HELIOGRAPH_SEND_MESSAGES_PER_SECOND, or what upstream allows',
     )
     .argument('<phoneNumberId>')
-    .requiredOption('--per-second <number>', '1 to 1000; "default" goes back to the setting');
+    .requiredOption('--per-second <number>', '1 to 1000; "default" goes back to that');
   const example = 'waba set-pace 800000000000111 --per-second 20';
   return adminAction<{ perSecond: string }>(command, example, async ({ tools, args, options }) => {
     const [phoneNumberId = ''] = args;
@@ -220,10 +220,12 @@ function setPaceCommand(): Command {
     const messagesPerSecond = perSecond === 'default' ? null : Number(perSecond);
     const wabaId = await wabaOfNumber(tools.database, phoneNumberId);
     await setNumberPace(tools, wabaId, { phoneNumberId, messagesPerSecond });
-    const pace = messagesPerSecond ?? tools.config.sending.messagesPerSecond;
+    const paces = await listNumberPaces(tools.database, wabaId);
+    const known = paces.find((one) => one.phoneNumberId === phoneNumberId);
+    const pace = known === undefined ? null : paceOfNumber(known, tools.config.sending.messagesPerSecond);
     return {
       json: { wabaId, phoneNumberId, messagesPerSecond },
-      text: `Up to ${pace} messages per second leave ${phoneNumberId}${messagesPerSecond === null ? ' (the setting)' : ''}.`,
+      text: `Up to ${pace} messages per second leave ${phoneNumberId}${messagesPerSecond === null ? ' (the default)' : ''}.`,
     };
   });
 }

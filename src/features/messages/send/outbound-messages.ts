@@ -1,5 +1,6 @@
 import type { Database, Transaction } from '../../../platform/postgres/database.ts';
 import { execute, queryOne, queryOnly } from '../../../platform/postgres/sql.ts';
+import { paceOfNumber } from '../../accounts/number-pace.ts';
 import { knownUpstreamMedia } from './media-uploads.ts';
 import type { OrderPayment } from './message-content.ts';
 import { drawSendTime, numberPace, PAIR_PACE, type Pace } from './send-pacing.ts';
@@ -102,18 +103,19 @@ type Row = {
   upstreamPath: SendPath;
   payloadJson: string;
   mediaIds: string[] | null;
-  /** Of its number; null: the installation's. */
+  /** Of its number, as operators set it and as upstream allows; null: neither is known. */
   messagesPerSecond: number | null;
+  upstreamPerSecond: number | null;
 };
 
 const NO_MEDIA: ReadonlyMap<string, string> = new Map();
 
-/** `numberPace` holds for numbers without their own pace. */
+/** `messagesPerSecond` holds for numbers without their own pace; null: as upstream allows. */
 export async function takeSendTurn(
   database: Database,
   wabaId: string,
   messageId: string,
-  { timeoutMs, numberPace: usualPace }: { timeoutMs: number; numberPace: Pace },
+  { timeoutMs, messagesPerSecond }: { timeoutMs: number; messagesPerSecond: number | null },
 ): Promise<SendTurn> {
   return await database.transaction(async (trx) => {
     const row = await lockMessage(trx, wabaId, messageId);
@@ -133,7 +135,7 @@ export async function takeSendTurn(
     }
     const pairMs = row.pairMs ?? (await drawTime(trx, messageId, 'pair_at', row, row.recipient, PAIR_PACE));
     if (pairMs > 0) return { kind: 'wait', waitMs: Math.ceil(pairMs), reason: 'the limit of its recipient' };
-    const pace = row.messagesPerSecond === null ? usualPace : numberPace(row.messagesPerSecond);
+    const pace = numberPace(paceOfNumber(row, messagesPerSecond));
     const numberMs = row.numberMs ?? (await drawTime(trx, messageId, 'number_at', row, null, pace));
     if (numberMs > 0) return { kind: 'wait', waitMs: Math.ceil(numberMs), reason: 'the limit of its number' };
     await execute(
@@ -158,7 +160,7 @@ async function lockMessage(trx: Transaction, wabaId: string, messageId: string):
     trx,
     `select o.state, o.attempts, o.phone_number_id as "phoneNumberId", o.recipient, o.upstream_path as "upstreamPath", m.content as "payloadJson",
             m.conversation_id as "conversationId",
-            o.media_ids as "mediaIds", n.messages_per_second as "messagesPerSecond", ${untilMs('pair_at')} as "pairMs", ${untilMs('number_at')} as "numberMs",
+            o.media_ids as "mediaIds", n.messages_per_second as "messagesPerSecond", n.upstream_per_second as "upstreamPerSecond", ${untilMs('pair_at')} as "pairMs", ${untilMs('number_at')} as "numberMs",
             ${untilMs('sending_until')} as "leftMs", -${untilMs('created_at')} as "ageMs"
        from outbound_messages o join messages m on m.id = o.message_id
       left join phone_numbers n on n.phone_number_id = o.phone_number_id

@@ -32,7 +32,7 @@ export type SendMessageTools = {
   secretBox: SecretBox;
   sender: Pick<SendClient, 'sendMessage' | 'uploadMedia' | 'listMessageTemplates'>;
   objectStore: Pick<ObjectStore, 'getRange'>;
-  sending: { messagesPerSecond: number; timeoutMs: number; retryHours: number };
+  sending: { messagesPerSecond: number | null; timeoutMs: number; retryHours: number };
   logger: Pick<Logger, 'warn'>;
 };
 
