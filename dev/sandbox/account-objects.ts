@@ -7,6 +7,9 @@ export type NumberSettings = {
   automation: JsonObject;
   commerce: JsonObject;
   encryption: JsonObject;
+  calling: JsonObject;
+  /** Null: the number has none. */
+  username: string | null;
   /** As they were named: phone numbers or user ids. */
   blocked: Set<string>;
   /** QR codes by their codes. */
@@ -73,6 +76,8 @@ export function createAccountObjects(templates: readonly AccountObject[]): Accou
         automation: { enable_welcome_message: false, prompts: [], commands: [] },
         commerce: { is_cart_enabled: true, is_catalog_visible: false },
         encryption: {},
+        calling: { status: 'DISABLED' },
+        username: null,
         blocked: new Set<string>(),
         codes: new Map<string, JsonObject>(),
       };

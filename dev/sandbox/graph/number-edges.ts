@@ -41,6 +41,9 @@ export function registerNumberEdges(app: FastifyInstance, context: UpstreamConte
   at('POST', 'thread_control', (_settings, { body, params }, reply) =>
     threadControl(context, params.id, body, reply),
   );
+  calling(at);
+  username(at);
+  at('GET', 'routing_roles', () => ({ roles: [], is_standby: false }));
   blockedUsers(at, context);
   qrCodes(at);
 }
@@ -78,6 +81,47 @@ function settingsEdge(at: At, edge: string, name: 'profile' | 'commerce' | 'encr
     if (name === 'encryption') settings.encryption.business_public_key_signature_status = 'VALID';
     return SUCCESS;
   });
+}
+
+/** Signalling only: a call that the business makes rings for ever. */
+function calling(at: At): void {
+  at('GET', 'settings', (settings) => ({ calling: settings.calling }));
+  at('POST', 'settings', (settings, { body }) => {
+    Object.assign(settings.calling, body?.calling);
+    return SUCCESS;
+  });
+  at('GET', 'call_permissions', () => ({
+    messaging_product: 'whatsapp',
+    permission: { status: 'no_permission' },
+    actions: [
+      { action_name: 'send_call_permission_request', can_perform_action: true },
+      { action_name: 'start_call', can_perform_action: false },
+    ],
+  }));
+  at('POST', 'calls', (_settings, { body }, reply) => {
+    if (typeof body?.action !== 'string') return refuse(reply, invalidParameter(131008, 'action is missing'));
+    const id = `wacid.${randomBytes(24).toString('base64url')}`;
+    return body.action === 'connect' ? { messaging_product: 'whatsapp', calls: [{ id }] } : SUCCESS;
+  });
+}
+
+function username(at: At): void {
+  at('GET', 'username', (settings) =>
+    settings.username === null ? { status: 'reserved' } : { username: settings.username, status: 'approved' },
+  );
+  at('POST', 'username', (settings, { body }, reply) => {
+    const name = body?.username;
+    if (typeof name !== 'string' || !/^[a-z0-9._]{3,35}$/i.test(name)) {
+      return refuse(reply, invalidParameter(100, 'Param username is not valid.'));
+    }
+    settings.username = name;
+    return { status: 'approved' };
+  });
+  at('DELETE', 'username', (settings) => {
+    settings.username = null;
+    return SUCCESS;
+  });
+  at('GET', 'username_suggestions', () => ({ data: [{ username_suggestions: ['fixture.store'] }] }));
 }
 
 function queryMembers(query: GraphObjectRoute['Querystring']): JsonObject {

@@ -5,11 +5,20 @@ const OWN_OBJECTS = ['waba', 'number', 'template', 'flow'] as const;
 
 export type Method = 'GET' | 'POST' | 'DELETE';
 
-type Edge = { methods: readonly Method[]; query: readonly string[]; hasPart?: true };
+type Edge = {
+  methods: readonly Method[];
+  query: readonly string[];
+  /** It talks to a customer, as a message does: a key that may send may do it. */
+  isSending?: true;
+};
 
 const PAGE = ['limit', 'before', 'after'];
 const FIELDS = ['fields'];
 const LIST = [...FIELDS, ...PAGE];
+const PERIOD = [...PAGE, 'start', 'end', 'granularity'];
+const PRICING = [
+  ...['phone_numbers', 'country_codes', 'metric_types', 'pricing_types', 'pricing_categories', 'dimensions'],
+];
 const EVERY: readonly Method[] = ['GET', 'POST', 'DELETE'];
 const READ: readonly Method[] = ['GET'];
 const CHANGE: readonly Method[] = ['GET', 'POST'];
@@ -47,9 +56,11 @@ export const ALLOWED_CALLS: Readonly<Record<OwnObject, Readonly<Record<string, E
       'add_security_recommendation',
     ]),
     template_analytics: edge(READ, [
-      ...PAGE,
-      ...['start', 'end', 'granularity', 'template_ids', 'metric_types', 'product_type'],
+      ...PERIOD,
+      ...['template_ids', 'metric_types', 'product_type', 'use_waba_timezone'],
     ]),
+    template_group_analytics: edge(READ, [...PERIOD, 'template_group_ids', 'metric_types', 'product_type']),
+    pricing_analytics: edge(READ, [...PERIOD, ...PRICING]),
     flows: edge(CHANGE, LIST),
   },
   number: {
@@ -61,6 +72,14 @@ export const ALLOWED_CALLS: Readonly<Record<OwnObject, Readonly<Record<string, E
     conversational_automation: edge(CHANGE),
     whatsapp_commerce_settings: edge(CHANGE, [...FIELDS, 'is_cart_enabled', 'is_catalog_visible']),
     whatsapp_business_encryption: edge(CHANGE),
+    calls: { ...edge(['POST'], []), isSending: true },
+    call_permissions: edge(READ, ['user_wa_id', 'recipient']),
+    // Without what would show the password of a SIP server.
+    settings: edge(CHANGE, []),
+    groups: edge(CHANGE, PAGE),
+    username: edge(EVERY, []),
+    username_suggestions: edge(READ, []),
+    routing_roles: edge(READ, []),
   },
   template: { '': edge(CHANGE) },
   flow: {
@@ -75,7 +94,7 @@ export const ALLOWED_CALLS: Readonly<Record<OwnObject, Readonly<Record<string, E
 const OBJECT_FIELDS: Readonly<Record<OwnObject, string>> = {
   waba: `id name currency timezone_id message_template_namespace account_review_status country status ownership_type
     business_verification_status health_status is_enabled_for_insights marketing_messages_lite_api_status
-    marketing_messages_onboarding_status`,
+    marketing_messages_onboarding_status pricing_analytics`,
   number: `id display_phone_number verified_name quality_rating quality_score code_verification_status status
     name_status new_name_status account_mode platform_type host_platform messaging_limit_tier throughput
     whatsapp_business_manager_messaging_limit country_code country_dial_code is_official_business_account
@@ -107,9 +126,9 @@ const OF_LIST: Readonly<Record<string, OwnObject>> = {
   flows: 'flow',
 };
 
-/** What upstream computes for a field; the arguments are plain words and numbers. */
+/** What upstream computes for a field; the arguments are plain words and numbers, or lists of these. */
 const COMPUTED =
-  /^(?:preview\.invalidate\((?:true|false)\)|qr_image_url\.format\((?:SVG|PNG)\)|health_status\.phone_number\(\d{1,32}\))$/;
+  /^(?:pricing_analytics(?:\.(?:start|end)\(\d{1,12}\)|\.granularity\([A-Z_]{1,32}\)|\.(?:phone_numbers|country_codes|metric_types|pricing_types|pricing_categories|dimensions)\(\[[\w",+ ]{0,500}\]\)){1,12}|preview\.invalidate\((?:true|false)\)|qr_image_url\.format\((?:SVG|PNG)\)|health_status\.phone_number\(\d{1,32}\))$/;
 
 export function allowedCall(object: OwnObject, method: string, rest: readonly string[]): Edge | null {
   const [name = '', part] = rest;
@@ -135,10 +154,24 @@ export function passedFields(object: OwnObject, rest: readonly string[], fields:
   const key = rest.length > 1 ? `${rest[0]}/*` : (rest[0] ?? '');
   const list = EDGE_FIELDS[key] ?? OBJECT_FIELDS[OF_LIST[key] ?? object];
   const known = new Set(list.split(/\s+/));
-  const asked = fields.split(',').map((field) => field.trim());
+  const asked = fieldNames(fields);
   const isPassed = (field: string) => known.has(field) || isComputed(field, known);
   if (asked.some((field) => field !== '' && !PLAIN.test(field) && !isPassed(field))) return null;
   return asked.filter(isPassed).join(',') || (list.split(/\s+/)[0] ?? '');
+}
+
+/** Separated by commas, but for those between the parentheses of what is computed. */
+function fieldNames(fields: string): string[] {
+  const names: string[] = [];
+  let isOpen = false;
+  let start = 0;
+  for (let at = 0; at < fields.length; at += 1) {
+    if (fields[at] === '(' || fields[at] === ')') isOpen = fields[at] === '(';
+    if (fields[at] !== ',' || isOpen) continue;
+    names.push(fields.slice(start, at).trim());
+    start = at + 1;
+  }
+  return [...names, fields.slice(start).trim()];
 }
 
 function isComputed(field: string, known: ReadonlySet<string>): boolean {

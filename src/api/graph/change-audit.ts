@@ -46,10 +46,28 @@ async function destinationIn(body: unknown): Promise<Destination | null> {
     const member = name.toLowerCase();
     if (member === 'endpoint_uri') return { member, host: URL.parse(String(value))?.host || null };
     if (member === 'business_public_key') return { member, host: null };
+    const sipHost = member === 'calling' ? sipHostIn(value) : null;
+    if (sipHost !== null) return { member: 'calling.sip', host: sipHost };
     const flowJson = value instanceof File ? await value.text() : member === 'flow_json' ? textOf(value) : '';
     if (IN_FLOW_JSON.test(flowJson)) return { member: 'data_channel_uri', host: null };
   }
   return null;
+}
+
+/** The server of the tenant's to which upstream sends calls; empty: one without a name. */
+function sipHostIn(calling: unknown): string | null {
+  const { servers } = membersOf(membersOf(typeof calling === 'string' ? parsed(calling) : calling).sip);
+  if (!Array.isArray(servers) || servers.length === 0) return null;
+  const { hostname } = membersOf(servers[0]);
+  return typeof hostname === 'string' ? hostname.slice(0, 253) : '';
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 }
 
 function textOf(value: unknown): string {

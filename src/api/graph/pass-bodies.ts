@@ -16,6 +16,7 @@ export const PASSED_PATHS = [
     bodyBytes: BODY_LIMIT_BYTES,
     fileBytes: BODY_LIMIT_BYTES,
   },
+  { paths: ['/:id/calls'], edge: 'calls', bodyBytes: BODY_LIMIT_BYTES, fileBytes: BODY_LIMIT_BYTES },
   { paths: ['/:id/flows'], edge: 'flows', bodyBytes: FLOW_LIMIT_BYTES, fileBytes: FLOW_LIMIT_BYTES },
   { paths: ['/:id/assets'], edge: 'assets', bodyBytes: BODY_LIMIT_BYTES, fileBytes: FILE_LIMIT_BYTES },
 ];

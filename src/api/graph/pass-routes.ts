@@ -79,6 +79,7 @@ export function facadePasses(app: ExternalApp, context: ExternalContext): void {
 
 /** Deleting a file needs another scope than deleting an object: the handler knows which it is. */
 function scopesFor(method: Method, path: string) {
+  if (path.endsWith('/calls')) return SCOPES.graph;
   const isEither = method === 'GET' || (method === 'DELETE' && path.endsWith('/:id'));
   return isEither ? SCOPES.graphRead : SCOPES.graphManage;
 }
@@ -88,8 +89,14 @@ async function lookBeforeBody(pass: Pass, request: PassRequest): Promise<void> {
   const { method, params } = request;
   const isUpload = method === 'DELETE' && restOf(request).length === 0 && uploadUuidOf(params.id) !== null;
   if (method === 'GET' || isUpload) return;
-  requireScope(accountOf(request).scopes, SCOPES.graphManage.scopes);
+  requireScope(accountOf(request).scopes, changeScopes(request));
   request.passedCall = await harmlessCall(pass, request);
+}
+
+/** What a change needs: a call to a customer is none of the WABA's objects. */
+function changeScopes(request: PassRequest) {
+  const isSending = allowedCall('number', request.method, restOf(request))?.isSending === true;
+  return (isSending ? SCOPES.graph : SCOPES.graphManage).scopes;
 }
 
 /** The path behind the object. */
@@ -111,7 +118,7 @@ async function answer(pass: Pass, request: PassRequest, reply: FastifyReply): Pr
   if (isFile && request.method === 'DELETE' && (await deleteUpload(pass.context, wabaId, id))) {
     return { success: true };
   }
-  if (request.method !== 'GET') requireScope(scopes, SCOPES.graphManage.scopes);
+  if (request.method !== 'GET') requireScope(scopes, changeScopes(request));
   const call = request.passedCall ?? (await harmlessCall(pass, request));
   const body = await harmlessBody(pass, request);
   const { status, retryAfter, text } = await callOnce(pass, request, { ...call, body });

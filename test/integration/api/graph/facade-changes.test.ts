@@ -85,6 +85,10 @@ describe('where forms of customers go', () => {
   const FLOW: Change = { method: 'POST', object: 'flow', edge: '' };
   const ASSETS: Change = { ...FLOW, edge: 'assets' };
   const KEYS: Change = { method: 'POST', object: 'number', edge: 'whatsapp_business_encryption' };
+  const SETTINGS: Change = { method: 'POST', object: 'number', edge: 'settings' };
+  const SIP = {
+    calling: { sip: { status: 'ENABLED', servers: [{ hostname: 'evil.example', port: 5061 }] } },
+  };
   const urlEncoded: Given = {
     payload: Buffer.from(`endpoint_uri=${encodeURIComponent(uri)}`),
     type: 'application/x-www-form-urlencoded',
@@ -98,6 +102,7 @@ describe('where forms of customers go', () => {
     ['as no URL', FLOW, { payload: { endpoint_uri: 'nonsense' } }, '.'],
     ['in the JSON of a flow of an early version', ASSETS, flowFile, '.'],
     ['in that JSON as a member', FLOWS, { payload: { name: 'f', flow_json: flowJson } }, '.'],
+    ['of calls, to a SIP server', SETTINGS, { payload: SIP }, TO_EVIL],
     ['by the key that encrypts them', KEYS, { payload: { business_public_key: KEY_TEXT } }, '.'],
   ];
 
@@ -144,7 +149,7 @@ describe('the scope graph_manage', () => {
 
   test('is needed for each change; graph alone reads, and upstream hears of none', async () => {
     const key = await addFacadeKey(api.database, own.wabaId, ['graph']);
-    for (const made of CHANGES) {
+    for (const made of CHANGES.filter(({ isSending }) => !isSending)) {
       expect([made, codeOf(await change(made, {}, { key }))]).toEqual([
         made,
         [403, '(#10) The API key lacks the scope graph_manage.'],
@@ -160,7 +165,11 @@ describe('the scope graph_manage', () => {
 
   test('alone reads and changes the objects, and touches no message and no file', async () => {
     const key = await addFacadeKey(api.database, own.wabaId, ['graph_manage']);
-    for (const made of CHANGES) expect((await change(made, {}, { key })).statusCode).toBe(200);
+    for (const made of CHANGES)
+      expect([made, (await change(made, {}, { key })).statusCode]).toEqual([
+        made,
+        made.isSending ? 403 : 200,
+      ]);
     const headers = { authorization: `Bearer ${key}` };
     const root = '/graph/v26.0';
     const send = { messaging_product: 'whatsapp', to: '12025550143', type: 'text', text: { body: 'x' } };
@@ -173,5 +182,29 @@ describe('the scope graph_manage', () => {
       const answer = await api.app.inject({ method, url, headers, ...(payload && { payload }) });
       expect([url, codeOf(answer)]).toEqual([url, [403, '(#10) The API key lacks the scope graph.']]);
     }
+  });
+});
+
+describe('a call to a customer', () => {
+  const CALL: Change = { method: 'POST', object: 'number', edge: 'calls' };
+  const body = {
+    messaging_product: 'whatsapp',
+    to: '12025550143',
+    action: 'connect',
+    session: { sdp: 'v=0' },
+  };
+
+  test('needs the scope graph, reaches upstream as it is, and leaves an entry without its contents', async () => {
+    upstream.reply(() => ({ json: { calls: [{ id: 'wacid.1' }] } }));
+    const key = await addFacadeKey(api.database, own.wabaId, ['graph']);
+    const answer = await change(CALL, body, { key });
+    expect([answer.statusCode, answer.json()]).toEqual([200, { calls: [{ id: 'wacid.1' }] }]);
+    expect(upstream.calls.map(({ method, url }) => [method, url])).toEqual([
+      ['POST', `/v26.0/${own.number}/calls`],
+    ]);
+    expect(JSON.parse(upstream.calls[0]?.body ?? '')).toEqual(body);
+    const entries = await entriesOf();
+    expect(entries).toMatchObject([{ action: 'graph.changed', detail: { edge: 'calls', status: 200 } }]);
+    expect(JSON.stringify(entries)).not.toContain('12025550143');
   });
 });

@@ -212,6 +212,37 @@ test('of the apps that a WABA sends to, only ids and names are told', async () =
   expect((await ask(`/v26.0/${own.wabaId}/subscribed_apps`)).json).toEqual({ error });
 });
 
+const PRICING =
+  'pricing_analytics.start(1790000000).end(1790086400).granularity(DAILY).metric_types(["COST","VOLUME"]).dimensions(["PHONE"])';
+
+test.each([
+  ['GET', '/NUMBER/call_permissions?user_wa_id=12025550143'],
+  ['GET', '/NUMBER/settings'],
+  ['POST', '/NUMBER/settings', { calling: { status: 'ENABLED' } }],
+  ['POST', '/NUMBER/calls', { messaging_product: 'whatsapp', action: 'terminate', call_id: 'wacid.1' }],
+  ['GET', '/NUMBER/groups?limit=10'],
+  ['POST', '/NUMBER/groups', { messaging_product: 'whatsapp', subject: 'Trip' }],
+  ['GET', '/NUMBER/username'],
+  ['POST', '/NUMBER/username', { username: 'fixture.store' }],
+  ['DELETE', '/NUMBER/username'],
+  ['GET', '/NUMBER/username_suggestions'],
+  ['GET', '/NUMBER/routing_roles'],
+  ['GET', `/WABA?${new URLSearchParams({ fields: PRICING })}`],
+  ['GET', '/WABA/pricing_analytics?start=1&end=2&granularity=DAILY'],
+  ['GET', '/WABA/template_group_analytics?start=1&end=2&template_group_ids=1'],
+] as const)('%s %s, of what changed in 2026, is passed on as it is', async (method, path, body?: object) => {
+  const { status } = await ask(`/v26.0${withIds(path)}`, { method, body });
+  expect([status, upstream.calls.map((call) => [call.method, call.url, call.body])]).toEqual([
+    200,
+    [[method, `/v26.0${withIds(path)}`, body === undefined ? '' : JSON.stringify(body)]],
+  ]);
+});
+
+test('the password of a SIP server is never asked for', async () => {
+  const { status } = await ask(`/v26.0/${own.number}/settings?include_sip_credentials=true`);
+  expect([status, upstream.calls]).toEqual([400, []]);
+});
+
 const REFUSED: [string, string, unknown?][] = [
   ['GET', '/FOREIGN_WABA'],
   ['GET', '/FOREIGN_WABA/message_templates'],
@@ -273,6 +304,9 @@ describe('what is not passed on', () => {
   test.each([
     '/WABA?fields=owner_business{client_whatsapp_business_accounts}',
     '/WABA?fields=phone_numbers.limit(1){id}',
+    '/WABA?fields=pricing_analytics.start(1){id}',
+    '/WABA?fields=pricing_analytics.fields(owner_business)',
+    '/WABA?fields=pricing_analytics.phone_numbers([{id}])',
     '/WABA/message_templates?method=delete',
     '/WABA/message_templates?ids=FOREIGN_WABA',
     '/WABA/message_templates?limit=1&limit=2',
