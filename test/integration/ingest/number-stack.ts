@@ -35,6 +35,8 @@ export const listed = (phoneNumberId: string, verifiedName = 'Fixture Store'): U
   phoneNumberId,
   displayPhoneNumber: '+1 202-555-0100',
   verifiedName,
+  throughput: null,
+  isInApp: false,
   qualityRating: 'GREEN',
 });
 
