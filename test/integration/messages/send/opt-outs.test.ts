@@ -3,7 +3,10 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { followPhoneAlias } from '../../../../src/features/messages/send/recipient-conversations.ts';
 import { eraseCustomer } from '../../../../src/ops/erasures/erasures.ts';
 import { exportCustomer } from '../../../../src/ops/erasures/export-customer.ts';
-import { expireContacts, expireConversations } from '../../../../src/ops/erasures/tenant-retention.ts';
+import {
+  expireContacts,
+  expireConversations,
+} from '../../../../src/ops/erasures/retention/tenant-retention.ts';
 import { parseEncryptionKeys } from '../../../../src/platform/crypto/secret-box.ts';
 import { openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
 import { execute, queryOnly } from '../../../../src/platform/postgres/sql.ts';
