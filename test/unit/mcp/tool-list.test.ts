@@ -13,15 +13,15 @@ test('without more, a tool never needs a scope that changes something', () => {
   expect([...scopes].toSorted()).toEqual(['any', 'read', 'readEvents', 'readWebhooks']);
   // A search is a POST because of its phone numbers.
   const changing = operationTools([]).filter(({ operation }) => operation.method !== 'GET');
-  expect(changing.map(({ operation }) => operation.id)).toEqual(['searchConversations']);
+  expect(changing.map(({ operation }) => operation.id)).toEqual(['searchConversations', 'searchOptOuts']);
 });
 
 test('each level adds its own tools and nothing of the other', () => {
   const read = idsAt();
   const added = (level: (typeof ALLOWED_LEVELS)[number]) => idsAt(level).filter((id) => !read.includes(id));
-  expect(added('send')).toEqual(['controlThread', 'sendMessage', 'markMessageRead']);
+  expect(added('send')).toEqual(['controlThread', 'sendMessage', 'markMessageRead', 'addOptOut']);
   expect(added('operate')).toHaveLength(10);
-  expect(idsAt(...ALLOWED_LEVELS)).toHaveLength(read.length + 13);
+  expect(idsAt(...ALLOWED_LEVELS)).toHaveLength(read.length + 14);
 });
 
 test('nothing that shows a secret, deletes or erases is a tool', () => {
