@@ -52,11 +52,13 @@ const (
 	ErrorCodeNoSigningKey                 ErrorCode = "no_signing_key"
 	ErrorCodeNotFound                     ErrorCode = "not_found"
 	ErrorCodeNothingToReplay              ErrorCode = "nothing_to_replay"
+	ErrorCodeOptOutOfUpstream             ErrorCode = "opt_out_of_upstream"
 	ErrorCodeOutcomeUnknown               ErrorCode = "outcome_unknown"
 	ErrorCodePaymentConfigurationRequired ErrorCode = "payment_configuration_required"
 	ErrorCodePhoneNumberTaken             ErrorCode = "phone_number_taken"
 	ErrorCodeRateLimitExceeded            ErrorCode = "rate_limit_exceeded"
 	ErrorCodeRecipientNotOpen             ErrorCode = "recipient_not_open"
+	ErrorCodeRecipientOptedOut            ErrorCode = "recipient_opted_out"
 	ErrorCodeReplayFinished               ErrorCode = "replay_finished"
 	ErrorCodeReplayTooLarge               ErrorCode = "replay_too_large"
 	ErrorCodeRequestTimeout               ErrorCode = "request_timeout"
@@ -81,6 +83,7 @@ const (
 	ErrorCodeUnknownEndpoint              ErrorCode = "unknown_endpoint"
 	ErrorCodeUnknownKey                   ErrorCode = "unknown_key"
 	ErrorCodeUnknownMedia                 ErrorCode = "unknown_media"
+	ErrorCodeUnknownOptOut                ErrorCode = "unknown_opt_out"
 	ErrorCodeUnknownPhoneNumber           ErrorCode = "unknown_phone_number"
 	ErrorCodeUnknownTenant                ErrorCode = "unknown_tenant"
 	ErrorCodeUnknownWaba                  ErrorCode = "unknown_waba"
@@ -215,6 +218,7 @@ type Conversation struct {
 	ID                    string                            `json:"id"`
 	LastMessage           *Message                          `json:"lastMessage"`
 	LastMessageAt         time.Time                         `json:"lastMessageAt"`
+	OptOut                *OptOutMark                       `json:"optOut"`
 	PhoneNumberID         string                            `json:"phoneNumberId"`
 }
 
@@ -244,6 +248,7 @@ type ConversationDetails struct {
 	LastMessage           *Message                                 `json:"lastMessage"`
 	LastMessageAt         time.Time                                `json:"lastMessageAt"`
 	MessageCounts         ConversationDetailsMessageCounts         `json:"messageCounts"`
+	OptOut                *OptOutMark                              `json:"optOut"`
 	PhoneNumber           ConversationDetailsPhoneNumber           `json:"phoneNumber"`
 	PhoneNumberID         string                                   `json:"phoneNumberId"`
 	Thread                *Thread                                  `json:"thread"`
@@ -296,6 +301,9 @@ type ConversationSearch struct {
 
 	// Limit How many entries a page has at most.
 	Limit int `json:"limit,omitempty"`
+
+	// OptedOut Only those with customers who want no messages of some kind, or only the others.
+	OptedOut *bool `json:"optedOut,omitempty"`
 
 	// Order `asc` lists without gaps, and always gives a cursor to continue from later. One of asc, desc.
 	Order string `json:"order,omitempty"`
@@ -524,6 +532,12 @@ type EnableWebhookEndpointResultPublicKeysItem struct {
 	// ExpiresAt Null: the current key.
 	ExpiresAt *time.Time `json:"expiresAt"`
 	PublicKey string     `json:"publicKey"`
+}
+
+// EndOptOutResult defines model for EndOptOutResult.
+type EndOptOutResult struct {
+	Ended int      `json:"ended"`
+	Left  []OptOut `json:"left"`
 }
 
 // EndpointAlert defines model for EndpointAlert.
@@ -1033,6 +1047,21 @@ type MessageStatus struct {
 	Timestamp    *time.Time        `json:"timestamp"`
 }
 
+// NewOptOut defines model for NewOptOut.
+type NewOptOut struct {
+	// Customer A phone number in any usual form, or a business-scoped user id.
+	Customer string `json:"customer"`
+
+	// PhoneNumberID At this number only; without it at all.
+	PhoneNumberID string `json:"phoneNumberId,omitempty"`
+
+	// Reason For people; erased with the customer.
+	Reason string `json:"reason,omitempty"`
+
+	// Scope One of marketing, all.
+	Scope string `json:"scope"`
+}
+
 // NewWebhookEndpoint defines model for NewWebhookEndpoint.
 type NewWebhookEndpoint struct {
 	// AppSecret For the format `meta`: the secret of `X-Hub-Signature-256`, a text of at least 16 characters. Without it, one is generated.
@@ -1072,6 +1101,76 @@ type NewWebhookEndpoint struct {
 // OperationsURL defines model for OperationsUrl.
 type OperationsURL struct {
 	URL *string `json:"url"`
+}
+
+// OptOut defines model for OptOut.
+type OptOut struct {
+	Customer      OptOutCustomer `json:"customer"`
+	ID            string         `json:"id"`
+	PhoneNumberID *string        `json:"phoneNumberId"`
+	Reason        *string        `json:"reason"`
+
+	// Scope One of marketing, all.
+	Scope string    `json:"scope"`
+	Since time.Time `json:"since"`
+
+	// Source One of upstream, error_131050, api, portal.
+	Source string `json:"source"`
+}
+
+// OptOutCustomer defines model for OptOutCustomer.
+type OptOutCustomer struct {
+	Name     *string `json:"name"`
+	UserID   *string `json:"userId"`
+	Username *string `json:"username"`
+	WaID     *string `json:"waId"`
+}
+
+// OptOutEnd defines model for OptOutEnd.
+type OptOutEnd struct {
+	// Customer A phone number in any usual form, or a business-scoped user id.
+	Customer string `json:"customer"`
+
+	// Evidence How the customer agreed to messages again; without personal data.
+	Evidence string `json:"evidence"`
+
+	// PhoneNumberID At this number only; without it at all.
+	PhoneNumberID string `json:"phoneNumberId,omitempty"`
+}
+
+// OptOutList defines model for OptOutList.
+type OptOutList struct {
+	Data       []OptOut `json:"data"`
+	HasMore    bool     `json:"hasMore"`
+	NextCursor *string  `json:"nextCursor"`
+}
+
+// OptOutMark defines model for OptOutMark.
+type OptOutMark struct {
+	// Scope One of marketing, all.
+	Scope string    `json:"scope"`
+	Since time.Time `json:"since"`
+
+	// Source One of upstream, error_131050, api, portal.
+	Source string `json:"source"`
+}
+
+// OptOutSearch defines model for OptOutSearch.
+type OptOutSearch struct {
+	// Cursor `nextCursor` of the previous page, with the same filters. Left out: the first page.
+	Cursor string `json:"cursor,omitempty"`
+
+	// Customer A phone number in any usual form, or a business-scoped user id.
+	Customer string `json:"customer,omitempty"`
+
+	// Limit How many entries a page has at most.
+	Limit int `json:"limit,omitempty"`
+
+	// PhoneNumberID Only those that hold at this number.
+	PhoneNumberID string `json:"phoneNumberId,omitempty"`
+
+	// Source One of upstream, error_131050, api, portal.
+	Source string `json:"source,omitempty"`
 }
 
 // OrderEvent defines model for OrderEvent.
@@ -4038,6 +4137,9 @@ type ListConversationsParams struct {
 	// Customer Deprecated: use `POST /api/external/conversations/search`, so that no phone number stands in an address.
 	Customer string `form:"customer,omitempty" json:"customer,omitempty"`
 
+	// OptedOut Only those with customers who want no messages of some kind, or only the others.
+	OptedOut bool `form:"optedOut,omitempty" json:"optedOut,omitempty"`
+
 	// Since Conversations active at this time or later.
 	Since time.Time `form:"since,omitempty" json:"since,omitempty"`
 }
@@ -4203,6 +4305,15 @@ type MarkMessageReadJSONRequestBody = MarkMessageReadRequest
 
 // SetOperationsURLJSONRequestBody defines body for SetOperationsURL for application/json ContentType.
 type SetOperationsURLJSONRequestBody = SetOperationsURLRequest
+
+// AddOptOutJSONRequestBody defines body for AddOptOut for application/json ContentType.
+type AddOptOutJSONRequestBody = NewOptOut
+
+// EndOptOutJSONRequestBody defines body for EndOptOut for application/json ContentType.
+type EndOptOutJSONRequestBody = OptOutEnd
+
+// SearchOptOutsJSONRequestBody defines body for SearchOptOuts for application/json ContentType.
+type SearchOptOutsJSONRequestBody = OptOutSearch
 
 // StartReplayJSONRequestBody defines body for StartReplay for application/json ContentType.
 type StartReplayJSONRequestBody = ReplayRequest
@@ -4708,6 +4819,7 @@ func (c *Client) ListConversations(ctx context.Context, params *ListConversation
 		request.query("order", params.Order)
 		request.query("phoneNumberId", params.PhoneNumberID)
 		request.query("customer", params.Customer)
+		request.query("optedOut", params.OptedOut)
 		request.query("since", params.Since)
 	}
 	return call[ConversationList](ctx, c, request)
@@ -5047,6 +5159,45 @@ func (c *Client) SetOperationsURL(ctx context.Context, body SetOperationsURLRequ
 func (c *Client) RotateOperationsURLSecret(ctx context.Context) (*SavedOperationsURL, error) {
 	request := requestTo(http.MethodPost, "/api/external/operations-url/rotate-secret")
 	return call[SavedOperationsURL](ctx, c, request)
+}
+
+// AddOptOut Note that a customer wants no messages
+//
+// POST /api/external/opt-outs
+//
+// With the scope `marketing` their marketing templates are refused with 422 `recipient_opted_out`; with `all` every message outside the customer service window too. A customer has one of the tenant’s own per number, and one for all numbers: a repeated request changes its scope and reason. The customer need not be known.
+//
+// Scope: `send`.
+func (c *Client) AddOptOut(ctx context.Context, body NewOptOut) (*OptOut, error) {
+	request := requestTo(http.MethodPost, "/api/external/opt-outs")
+	request.body = body
+	return call[OptOut](ctx, c, request)
+}
+
+// EndOptOut End the opt-out of a customer
+//
+// POST /api/external/opt-outs/end
+//
+// Ends the opt-outs that the API or the portal noted, for one number or all, and writes the evidence into the audit log. One that upstream reported ends only when the customer resumes in WhatsApp: where no other is left, the request returns 409 `opt_out_of_upstream`. The response lists those that still hold.
+//
+// Scope: `send`.
+func (c *Client) EndOptOut(ctx context.Context, body OptOutEnd) (*EndOptOutResult, error) {
+	request := requestTo(http.MethodPost, "/api/external/opt-outs/end")
+	request.body = body
+	return call[EndOptOutResult](ctx, c, request)
+}
+
+// SearchOptOuts Search opt-outs
+//
+// POST /api/external/opt-outs/search
+//
+// Customers who want no messages of some kind, the newest opt-out first. One that was kept for an erased customer is found by a phone number or user id of theirs alone, and names nobody.
+//
+// Scope: `read`.
+func (c *Client) SearchOptOuts(ctx context.Context, body OptOutSearch) (*OptOutList, error) {
+	request := requestTo(http.MethodPost, "/api/external/opt-outs/search")
+	request.body = body
+	return call[OptOutList](ctx, c, request)
 }
 
 // GetPayment Get a payment

@@ -114,7 +114,7 @@ const end = restOperation({
   scope: 'send',
   summary: 'End the opt-out of a customer',
   description:
-    'Ends what was noted by the API or the portal, for one number or all, and writes the evidence into the audit log. What upstream reported ends only when the customer resumes in WhatsApp: where nothing else is left, the request returns 409 `opt_out_of_upstream`. The response lists what still holds.',
+    'Ends the opt-outs that the API or the portal noted, for one number or all, and writes the evidence into the audit log. One that upstream reported ends only when the customer resumes in WhatsApp: where no other is left, the request returns 409 `opt_out_of_upstream`. The response lists those that still hold.',
   tag: 'Opt-outs',
   errors: ['unknown_opt_out', 'opt_out_of_upstream'],
   requests: { customer: { customer: '+1 202-555-0143', evidence: 'signed form of 2026-11-20' } },

@@ -9,7 +9,7 @@ const FASTEST = 1_000;
 const USUAL = 80;
 const IN_APP = 20;
 
-/** What upstream allows a number, by the level of its throughput; null where that says nothing. A number in the app too has a rate of its own. */
+/** What upstream allows a number, by the level of its throughput; null where that says nothing. A number in the app too has a separate rate. */
 export function upstreamPerSecond(level: string | null, isInApp: boolean): number | null {
   if (isInApp) return IN_APP;
   if (level === 'HIGH') return FASTEST;

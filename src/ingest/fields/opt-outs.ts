@@ -12,7 +12,7 @@ import type { FieldValue } from './field-values.ts';
 
 type Report = Spelled & Omit<PreferenceReport, 'contactId' | 'at'> & { at: Date | null };
 
-/** What values of the field `user_preferences` say, each as a report about a person. */
+/** The reports of the field `user_preferences`. */
 export function preferenceReports(values: readonly FieldValue[]): Report[] {
   return values.flatMap(({ wabaId, phoneNumberId, value }) =>
     readPreferences(value).map((said): Report => {
@@ -21,14 +21,14 @@ export function preferenceReports(values: readonly FieldValue[]): Report[] {
   );
 }
 
-/** Recipients of messages that were refused because they want no marketing. */
+/** The reports of messages that upstream refused with 131050. */
 export function refusedReports(statuses: readonly Owned<StatusItem>[]): Report[] {
   return statuses.map(({ item: { recipient, phoneNumberId, at }, wabaId }) => {
     return { ...recipient, wabaId, phoneNumberId, at, isStop: true, source: 'error_131050' };
   });
 }
 
-/** Notes who wants no marketing any more, or wants it again. Who is named is a customer from then on. */
+/** Notes which customers stopped or resumed marketing; a person that a report names is a customer from then on. */
 export async function applyPreferences(
   trx: Transaction,
   reports: readonly Report[],

@@ -1,4 +1,3 @@
-import { OPTED_OUT_CODE } from '../../features/customers/opt-outs.ts';
 import { items, type JsonNode, member, parseJson, stringOf, textOf } from '../../platform/json/json-text.ts';
 import { boundedIdOf } from '../../platform/json/storable-text.ts';
 import { type PersonIds, timestampOf, waIdOf } from './item-context.ts';
@@ -8,10 +7,12 @@ export type Preference = PersonIds & { isStop: boolean; at: Date | null };
 
 const CATEGORY = 'marketing_messages';
 
+const OPTED_OUT_CODE = '131050';
+
 /**
  * What the entries of a value of the field `user_preferences` say of marketing; the form is after
  * webhooks/reference/user_preferences below developers.facebook.com/documentation/business-messaging/whatsapp. An entry
- * without ids is about the customer whom the value names, if it names one alone.
+ * without ids is about the only customer that the value names.
  */
 export function readPreferences(value: JsonNode): Preference[] {
   const contacts = items(member(value, 'contacts'));
@@ -33,8 +34,6 @@ function idsIn(node: JsonNode | null): PersonIds {
 
 /** Whether upstream did not deliver a message because the customer wants no marketing. */
 export function isOptedOut({ errorsJson }: Pick<StatusItem, 'errorsJson'>): boolean {
-  if (errorsJson?.includes(String(OPTED_OUT_CODE)) !== true) return false;
-  return items(parseJson(errorsJson)).some(
-    (error) => textOf(member(error, 'code')) === String(OPTED_OUT_CODE),
-  );
+  if (errorsJson?.includes(OPTED_OUT_CODE) !== true) return false;
+  return items(parseJson(errorsJson)).some((error) => textOf(member(error, 'code')) === OPTED_OUT_CODE);
 }

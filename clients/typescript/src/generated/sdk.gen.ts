@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import { type Client, formDataBodySerializer, type Options as Options2, type TDataShape } from './client/index.js';
-import type { CancelReplayData, CancelReplayErrors, CancelReplayResponses, CheckWabaData, CheckWabaErrors, CheckWabaResponses, ControlThreadData, ControlThreadErrors, ControlThreadResponses, CreateWebhookEndpointData, CreateWebhookEndpointErrors, CreateWebhookEndpointResponses, DeleteMediaData, DeleteMediaErrors, DeleteMediaResponses, DeleteOperationsUrlData, DeleteOperationsUrlErrors, DeleteOperationsUrlResponses, DeleteWebhookEndpointData, DeleteWebhookEndpointErrors, DeleteWebhookEndpointResponses, DropDeliveryData, DropDeliveryErrors, DropDeliveryResponses, EnableWebhookEndpointData, EnableWebhookEndpointErrors, EnableWebhookEndpointResponses, ExportCustomerData, ExportCustomerErrors, ExportCustomerResponses, GetAccountIdentityData, GetAccountIdentityErrors, GetAccountIdentityResponses, GetConversationData, GetConversationErrors, GetConversationResponses, GetErasureData, GetErasureErrors, GetErasureResponses, GetEventData, GetEventErrors, GetEventResponses, GetMediaData, GetMediaErrors, GetMediaResponses, GetMessageData, GetMessageErrors, GetMessageMediaData, GetMessageMediaErrors, GetMessageMediaResponses, GetMessageResponses, GetOpenApiDocumentData, GetOpenApiDocumentErrors, GetOpenApiDocumentResponses, GetOperationsUrlData, GetOperationsUrlErrors, GetOperationsUrlResponses, GetOwnKeyData, GetOwnKeyErrors, GetOwnKeyResponses, GetPaymentData, GetPaymentErrors, GetPaymentResponses, GetReplayData, GetReplayErrors, GetReplayResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GetWebhookEndpointData, GetWebhookEndpointErrors, GetWebhookEndpointResponses, GetWebhookEndpointStatisticsData, GetWebhookEndpointStatisticsErrors, GetWebhookEndpointStatisticsResponses, ListConversationMessagesData, ListConversationMessagesErrors, ListConversationMessagesResponses, ListConversationsData, ListConversationsErrors, ListConversationsResponses, ListEndpointAlertsData, ListEndpointAlertsErrors, ListEndpointAlertsResponses, ListErasuresData, ListErasuresErrors, ListErasuresResponses, ListEventsData, ListEventsErrors, ListEventsResponses, ListReplaysData, ListReplaysErrors, ListReplaysResponses, ListTemplatesData, ListTemplatesErrors, ListTemplatesResponses, ListWebhookEndpointsData, ListWebhookEndpointsErrors, ListWebhookEndpointsResponses, MarkMessageReadData, MarkMessageReadErrors, MarkMessageReadResponses, PauseReplayData, PauseReplayErrors, PauseReplayResponses, PauseWebhookEndpointData, PauseWebhookEndpointErrors, PauseWebhookEndpointResponses, ReplayEventData, ReplayEventErrors, ReplayEventResponses, RequestErasureData, RequestErasureErrors, RequestErasureResponses, ResumeReplayData, ResumeReplayErrors, ResumeReplayResponses, RetryDeliveryData, RetryDeliveryErrors, RetryDeliveryResponses, RetryWebhookEndpointData, RetryWebhookEndpointErrors, RetryWebhookEndpointResponses, RotateOperationsUrlSecretData, RotateOperationsUrlSecretErrors, RotateOperationsUrlSecretResponses, RotateWebhookEndpointSecretData, RotateWebhookEndpointSecretErrors, RotateWebhookEndpointSecretResponses, RotateWebhookEndpointSigningKeyData, RotateWebhookEndpointSigningKeyErrors, RotateWebhookEndpointSigningKeyResponses, SearchConversationsData, SearchConversationsErrors, SearchConversationsResponses, SendMessageData, SendMessageErrors, SendMessageResponses, SetOperationsUrlData, SetOperationsUrlErrors, SetOperationsUrlResponses, StartReplayData, StartReplayErrors, StartReplayResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses, TestConnectionData, TestConnectionErrors, TestConnectionResponses, TestWebhookEndpointData, TestWebhookEndpointErrors, TestWebhookEndpointResponses, UpdateWebhookEndpointData, UpdateWebhookEndpointErrors, UpdateWebhookEndpointResponses, UploadMediaData, UploadMediaErrors, UploadMediaResponses } from './types.gen.js';
+import type { AddOptOutData, AddOptOutErrors, AddOptOutResponses, CancelReplayData, CancelReplayErrors, CancelReplayResponses, CheckWabaData, CheckWabaErrors, CheckWabaResponses, ControlThreadData, ControlThreadErrors, ControlThreadResponses, CreateWebhookEndpointData, CreateWebhookEndpointErrors, CreateWebhookEndpointResponses, DeleteMediaData, DeleteMediaErrors, DeleteMediaResponses, DeleteOperationsUrlData, DeleteOperationsUrlErrors, DeleteOperationsUrlResponses, DeleteWebhookEndpointData, DeleteWebhookEndpointErrors, DeleteWebhookEndpointResponses, DropDeliveryData, DropDeliveryErrors, DropDeliveryResponses, EnableWebhookEndpointData, EnableWebhookEndpointErrors, EnableWebhookEndpointResponses, EndOptOutData, EndOptOutErrors, EndOptOutResponses, ExportCustomerData, ExportCustomerErrors, ExportCustomerResponses, GetAccountIdentityData, GetAccountIdentityErrors, GetAccountIdentityResponses, GetConversationData, GetConversationErrors, GetConversationResponses, GetErasureData, GetErasureErrors, GetErasureResponses, GetEventData, GetEventErrors, GetEventResponses, GetMediaData, GetMediaErrors, GetMediaResponses, GetMessageData, GetMessageErrors, GetMessageMediaData, GetMessageMediaErrors, GetMessageMediaResponses, GetMessageResponses, GetOpenApiDocumentData, GetOpenApiDocumentErrors, GetOpenApiDocumentResponses, GetOperationsUrlData, GetOperationsUrlErrors, GetOperationsUrlResponses, GetOwnKeyData, GetOwnKeyErrors, GetOwnKeyResponses, GetPaymentData, GetPaymentErrors, GetPaymentResponses, GetReplayData, GetReplayErrors, GetReplayResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GetWebhookEndpointData, GetWebhookEndpointErrors, GetWebhookEndpointResponses, GetWebhookEndpointStatisticsData, GetWebhookEndpointStatisticsErrors, GetWebhookEndpointStatisticsResponses, ListConversationMessagesData, ListConversationMessagesErrors, ListConversationMessagesResponses, ListConversationsData, ListConversationsErrors, ListConversationsResponses, ListEndpointAlertsData, ListEndpointAlertsErrors, ListEndpointAlertsResponses, ListErasuresData, ListErasuresErrors, ListErasuresResponses, ListEventsData, ListEventsErrors, ListEventsResponses, ListReplaysData, ListReplaysErrors, ListReplaysResponses, ListTemplatesData, ListTemplatesErrors, ListTemplatesResponses, ListWebhookEndpointsData, ListWebhookEndpointsErrors, ListWebhookEndpointsResponses, MarkMessageReadData, MarkMessageReadErrors, MarkMessageReadResponses, PauseReplayData, PauseReplayErrors, PauseReplayResponses, PauseWebhookEndpointData, PauseWebhookEndpointErrors, PauseWebhookEndpointResponses, ReplayEventData, ReplayEventErrors, ReplayEventResponses, RequestErasureData, RequestErasureErrors, RequestErasureResponses, ResumeReplayData, ResumeReplayErrors, ResumeReplayResponses, RetryDeliveryData, RetryDeliveryErrors, RetryDeliveryResponses, RetryWebhookEndpointData, RetryWebhookEndpointErrors, RetryWebhookEndpointResponses, RotateOperationsUrlSecretData, RotateOperationsUrlSecretErrors, RotateOperationsUrlSecretResponses, RotateWebhookEndpointSecretData, RotateWebhookEndpointSecretErrors, RotateWebhookEndpointSecretResponses, RotateWebhookEndpointSigningKeyData, RotateWebhookEndpointSigningKeyErrors, RotateWebhookEndpointSigningKeyResponses, SearchConversationsData, SearchConversationsErrors, SearchConversationsResponses, SearchOptOutsData, SearchOptOutsErrors, SearchOptOutsResponses, SendMessageData, SendMessageErrors, SendMessageResponses, SetOperationsUrlData, SetOperationsUrlErrors, SetOperationsUrlResponses, StartReplayData, StartReplayErrors, StartReplayResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses, TestConnectionData, TestConnectionErrors, TestConnectionResponses, TestWebhookEndpointData, TestWebhookEndpointErrors, TestWebhookEndpointResponses, UpdateWebhookEndpointData, UpdateWebhookEndpointErrors, UpdateWebhookEndpointResponses, UploadMediaData, UploadMediaErrors, UploadMediaResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -846,6 +846,63 @@ export class HeliographApi extends HeyApiClient {
             security: [{ scheme: 'bearer', type: 'http' }],
             url: '/api/external/payments/{referenceId}',
             ...options
+        });
+    }
+    
+    /**
+     * Note that a customer wants no messages
+     *
+     * With the scope `marketing` their marketing templates are refused with 422 `recipient_opted_out`; with `all` every message outside the customer service window too. A customer has one of the tenant’s own per number, and one for all numbers: a repeated request changes its scope and reason. The customer need not be known.
+     *
+     * Scope: `send`.
+     */
+    public addOptOut<ThrowOnError extends boolean = true>(options: Options<AddOptOutData, ThrowOnError>) {
+        return (options.client ?? this.client).post<AddOptOutResponses, AddOptOutErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/external/opt-outs',
+            ...options,
+            headers: {
+                'Content-Type': 'application/json',
+                ...options.headers
+            }
+        });
+    }
+    
+    /**
+     * Search opt-outs
+     *
+     * Customers who want no messages of some kind, the newest opt-out first. One that was kept for an erased customer is found by a phone number or user id of theirs alone, and names nobody.
+     *
+     * Scope: `read`.
+     */
+    public searchOptOuts<ThrowOnError extends boolean = true>(options?: Options<SearchOptOutsData, ThrowOnError>) {
+        return (options?.client ?? this.client).post<SearchOptOutsResponses, SearchOptOutsErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/external/opt-outs/search',
+            ...options,
+            headers: {
+                'Content-Type': 'application/json',
+                ...options?.headers
+            }
+        });
+    }
+    
+    /**
+     * End the opt-out of a customer
+     *
+     * Ends the opt-outs that the API or the portal noted, for one number or all, and writes the evidence into the audit log. One that upstream reported ends only when the customer resumes in WhatsApp: where no other is left, the request returns 409 `opt_out_of_upstream`. The response lists those that still hold.
+     *
+     * Scope: `send`.
+     */
+    public endOptOut<ThrowOnError extends boolean = true>(options: Options<EndOptOutData, ThrowOnError>) {
+        return (options.client ?? this.client).post<EndOptOutResponses, EndOptOutErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/external/opt-outs/end',
+            ...options,
+            headers: {
+                'Content-Type': 'application/json',
+                ...options.headers
+            }
         });
     }
     

@@ -206,7 +206,7 @@ async function givenAccessToken(options: AccessTokenOptions): Promise<string | n
 function setPaceCommand(): Command {
   const command = new Command('set-pace')
     .description(
-      'how many messages may leave one phone number per second; others use HELIOGRAPH_SEND_MESSAGES_PER_SECOND, or what upstream allows',
+      'how many messages may leave one phone number per second; others use HELIOGRAPH_SEND_MESSAGES_PER_SECOND, or the rate that upstream allows',
     )
     .argument('<phoneNumberId>')
     .requiredOption('--per-second <number>', '1 to 1000; "default" goes back to that');

@@ -492,7 +492,7 @@ class AsyncApi(AsyncCore):
     async def end_opt_out(self, body: requests.OptOutEnd) -> models.EndOptOutResponse:
         """End the opt-out of a customer.
 
-        Ends what was noted by the API or the portal, for one number or all, and writes the evidence into the audit log. What upstream reported ends only when the customer resumes in WhatsApp: where nothing else is left, the request returns 409 `opt_out_of_upstream`. The response lists what still holds.
+        Ends the opt-outs that the API or the portal noted, for one number or all, and writes the evidence into the audit log. One that upstream reported ends only when the customer resumes in WhatsApp: where no other is left, the request returns 409 `opt_out_of_upstream`. The response lists those that still hold.
 
         Scope: `send`.
         """
