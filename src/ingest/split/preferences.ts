@@ -10,7 +10,7 @@ const CATEGORY = 'marketing_messages';
 const OPTED_OUT_CODE = '131050';
 
 /**
- * What the entries of a value of the field `user_preferences` say of marketing; the form is after
+ * The wishes about marketing in a value of the field `user_preferences`; the form is after
  * webhooks/reference/user_preferences below developers.facebook.com/documentation/business-messaging/whatsapp. An entry
  * without ids is about the only customer that the value names.
  */
