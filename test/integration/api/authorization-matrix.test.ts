@@ -370,10 +370,12 @@ test('the same requests with the right key and ids get through and do change thi
 const BODIES: Record<string, unknown> = { controlThread: { action: 'release' } };
 
 /** Bodies that select: what is unknown selects nothing. */
-const SEARCHES = ['searchConversations'];
+const SEARCHES = ['searchConversations', 'searchOptOuts'];
 
 /** What a body must hold besides an id so that the id is looked at. */
 const REFERENCES_NEED: Record<string, Record<string, unknown>> = {
+  addOptOut: { customer: '+12025550143', scope: 'marketing' },
+  endOptOut: { customer: '+12025550143', evidence: 'x' },
   createWebhookEndpoint: { url: 'https://93.184.216.34/hook' },
   sendMessage: { to: '+12025550143', type: 'text', text: { body: 'x' } },
 };
