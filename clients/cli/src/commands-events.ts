@@ -46,7 +46,8 @@ export function timeOf(text: string | undefined, name: string, nowMs = Date.now(
   return new Date(atMs).toISOString();
 }
 
-function limitOf(values: Values): number {
+/** How many to show. */
+export function limitOf(values: Values): number {
   const limit = Number(textOf(values, 'limit') ?? 25);
   if (Number.isInteger(limit) && limit > 0) return limit;
   throw wrongUsage('--limit must be a whole number above 0.');

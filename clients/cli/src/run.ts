@@ -4,6 +4,7 @@ import packageJson from '../package.json' with { type: 'json' };
 import { type ApiClient, makeApiClient } from './api-client.ts';
 import { type Command, type Context, optionsOf, textOf, type Values } from './command.ts';
 import { ACCOUNT_COMMANDS } from './commands-account.ts';
+import { CUSTOMER_COMMANDS } from './commands-customers.ts';
 import { EVENT_COMMANDS } from './commands-events.ts';
 import { LIVE_COMMANDS, LOCAL_COMMANDS } from './commands-live.ts';
 import { mcp } from './commands-mcp.ts';
@@ -36,6 +37,7 @@ const GROUPS: readonly (readonly [string, readonly Command[]])[] = [
   ['Live events', LIVE_COMMANDS],
   ['Events and deliveries', EVENT_COMMANDS],
   ['Sending', SENDING_COMMANDS],
+  ['Customers', CUSTOMER_COMMANDS],
   ['AI assistants', [mcp]],
   ['Without an API key', [...LOCAL_COMMANDS, completion]],
 ];

@@ -219,6 +219,53 @@ describe('the secret', () => {
   );
 });
 
+describe('opt-outs', () => {
+  const optOut = {
+    id: '12',
+    customer: { waId: '12025550143', userId: null, name: 'Asha', username: null },
+    phoneNumberId: null,
+    ...{ scope: 'marketing', source: 'api', since: '2026-11-20T10:00:00.000Z', reason: 'asked by phone' },
+  };
+
+  test('are listed as the options narrow them', async () => {
+    const path = '/api/external/opt-outs/search';
+    const { exitCode, bodies, stdout, stderr } = await run(
+      ['opt-outs', '--source', 'api', '--customer', '+12025550143', '--number', '1', '--limit', '1'],
+      { [path]: { data: [optOut], hasMore: true, nextCursor: 'next' } },
+    );
+    const asked = { source: 'api', customer: '+12025550143', phoneNumberId: '1', limit: 1 };
+    expect([exitCode, bodies[path]]).toEqual([0, asked]);
+    expect(stdout).toMatch(
+      /12025550143 +Asha +all +marketing +api +2026-11-20T10:00:00.000Z +asked by phone/,
+    );
+    expect(stderr).toContain('There are more');
+  });
+
+  test('are noted, and end with evidence; what upstream reported is shown as left', async () => {
+    const noted = await run(['opt-out', '+12025550143', '--scope', 'all', '--reason', 'called'], {
+      '/api/external/opt-outs': optOut,
+    });
+    const given = { customer: '+12025550143', scope: 'all', reason: 'called' };
+    expect([noted.exitCode, noted.bodies['/api/external/opt-outs']]).toEqual([0, given]);
+    const left = [{ ...optOut, source: 'upstream' }];
+    const ended = await run(['end-opt-out', '+12025550143', '--evidence', 'signed form'], {
+      '/api/external/opt-outs/end': { ended: 1, left },
+    });
+    const evidence = { customer: '+12025550143', evidence: 'signed form' };
+    expect([ended.exitCode, ended.bodies['/api/external/opt-outs/end']]).toEqual([0, evidence]);
+    expect(ended.stdout).toMatch(/Ended: 1\.[\s\S]*still hold[\s\S]*upstream/);
+  });
+
+  test.each([
+    [['opt-out', '1'], /--scope is missing/],
+    [['end-opt-out', '1'], /--evidence is missing/],
+    [['opt-out', '--scope', 'all'], /Usage: heliograph opt-out <customer>/],
+  ])('%j asks for what is missing', async (args, words) => {
+    const { exitCode, stderr } = await run(args, {});
+    expect([exitCode, stderr]).toEqual([2, expect.stringMatching(words)]);
+  });
+});
+
 test('a forwarded webhook has the headers that the service sends, and no others but those of the connection', async () => {
   const { url, requests } = await serviceOf({});
   const { signal } = new AbortController();

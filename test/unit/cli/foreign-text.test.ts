@@ -33,6 +33,10 @@ const event = {
   body: { data: { message: { text: { body: EVIL } } } },
 };
 const conversation = { phoneNumberId: '1' };
+const optOut = {
+  customer: { waId: EVIL, userId: EVIL, name: EVIL, username: EVIL },
+  ...{ phoneNumberId: EVIL, scope: EVIL, source: EVIL, since: EVIL, reason: EVIL },
+};
 const RESPONSES = {
   '/me': {
     businessName: EVIL,
@@ -69,6 +73,9 @@ const RESPONSES = {
   },
   '/api/external/conversations/search': { data: [conversation], hasMore: false, nextCursor: null },
   '/api/external/messages': { state: EVIL, serviceMessageId: EVIL, metaMessageId: EVIL, advice: EVIL },
+  '/api/external/opt-outs/search': { data: [optOut], hasMore: false, nextCursor: null },
+  '/api/external/opt-outs': optOut,
+  '/api/external/opt-outs/end': { ended: EVIL, left: [optOut] },
   '/api/external/webhook-endpoints/1/test': {
     state: EVIL,
     eventId: EVIL,
@@ -84,6 +91,9 @@ const COMMANDS = [
   ...[
     ['trigger', 'status', '--to', '1'],
     ['send', '--to', '1', '--text', 'x'],
+    ['opt-outs'],
+    ['opt-out', '1', '--scope', 'all'],
+    ['end-opt-out', '1', '--evidence', 'x'],
   ],
 ];
 
