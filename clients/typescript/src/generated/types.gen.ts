@@ -105,6 +105,7 @@ export type Conversation = {
         username: string | null;
     };
     group?: Group;
+    optOut: OptOutMark | null;
     lastMessageAt: string;
     createdAt: string;
     customerServiceWindow: {
@@ -129,6 +130,7 @@ export type ConversationDetails = {
         username: string | null;
     };
     group?: GroupDetails;
+    optOut: OptOutMark | null;
     lastMessageAt: string;
     createdAt: string;
     customerServiceWindow: {
@@ -184,6 +186,10 @@ export type ConversationSearch = {
      * The conversation with this customer only: a phone number or a user id.
      */
     customer?: string;
+    /**
+     * Only those with customers who want no messages of some kind, or only the others.
+     */
+    optedOut?: boolean;
     /**
      * Conversations active at this time or later.
      */
@@ -444,7 +450,7 @@ export type Error = {
  *
  * What programs tell errors apart by. Each is explained at /docs/errors.
  */
-export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed' | 'insufficient_scope' | 'recipient_not_open' | 'invalid_signature' | 'media_url_expired' | 'invalid_media_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'erased' | 'unknown_customer' | 'unknown_conversation' | 'request_timeout' | 'body_too_large' | 'storage_quota_exceeded' | 'upload_quota_exceeded' | 'message_limit_reached' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'no_signing_key' | 'url_not_verified' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'delivery_settled' | 'attempt_under_way' | 'delivery_not_first' | 'delivery_held' | 'test_event_pending' | 'deliveries_pending' | 'endpoint_not_enabled' | 'tenant_suspended' | 'scope_not_grantable' | 'unknown_tenant' | 'unknown_waba' | 'unknown_key' | 'key_differs' | 'external_id_taken' | 'tenant_has_external_id' | 'tenant_in_use' | 'waba_taken' | 'phone_number_taken' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'too_many_streams' | 'conversation_of_group' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'outcome_unknown' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed' | 'insufficient_scope' | 'recipient_not_open' | 'recipient_opted_out' | 'unknown_opt_out' | 'opt_out_of_upstream' | 'invalid_signature' | 'media_url_expired' | 'invalid_media_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'erased' | 'unknown_customer' | 'unknown_conversation' | 'request_timeout' | 'body_too_large' | 'storage_quota_exceeded' | 'upload_quota_exceeded' | 'message_limit_reached' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'no_signing_key' | 'url_not_verified' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'delivery_settled' | 'attempt_under_way' | 'delivery_not_first' | 'delivery_held' | 'test_event_pending' | 'deliveries_pending' | 'endpoint_not_enabled' | 'tenant_suspended' | 'scope_not_grantable' | 'unknown_tenant' | 'unknown_waba' | 'unknown_key' | 'key_differs' | 'external_id_taken' | 'tenant_has_external_id' | 'tenant_in_use' | 'waba_taken' | 'phone_number_taken' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'too_many_streams' | 'conversation_of_group' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'outcome_unknown' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
 
 /**
  * Event
@@ -872,6 +878,25 @@ export type MessageStatus = {
 export type MessageToSend = SendText | SendImage | SendVideo | SendAudio | SendDocument | SendSticker | SendLocation | SendContacts | SendReaction | SendTemplate | SendInteractiveButton | SendInteractiveList | SendInteractiveProduct | SendInteractiveProductList | SendInteractiveCarousel | SendInteractiveCatalogMessage | SendInteractiveFlow | SendInteractiveCtaUrl | SendInteractiveLocationRequestMessage | SendInteractiveAddressMessage | SendInteractiveRequestContactInfo | SendInteractiveCallPermissionRequest | SendInteractiveVoiceCall | SendInteractiveOrderDetails | SendInteractiveOrderStatus | SendInteractiveNewType | SendNewType;
 
 /**
+ * NewOptOut
+ */
+export type NewOptOut = {
+    /**
+     * A phone number in any usual form, or a business-scoped user id.
+     */
+    customer: string;
+    /**
+     * At this number only; without it at all.
+     */
+    phoneNumberId?: string;
+    scope: 'marketing' | 'all';
+    /**
+     * For people; erased with the customer.
+     */
+    reason?: string;
+};
+
+/**
  * NewWebhookEndpoint
  */
 export type NewWebhookEndpoint = {
@@ -907,6 +932,83 @@ export type NewWebhookEndpoint = {
  */
 export type OperationsUrl = {
     url: string | null;
+};
+
+/**
+ * OptOut
+ */
+export type OptOut = {
+    id: string;
+    customer: {
+        waId: string | null;
+        userId: string | null;
+        name: string | null;
+        username: string | null;
+    };
+    phoneNumberId: string | null;
+    scope: 'marketing' | 'all';
+    source: 'upstream' | 'error_131050' | 'api' | 'portal';
+    since: string;
+    reason: string | null;
+};
+
+/**
+ * OptOutEnd
+ */
+export type OptOutEnd = {
+    /**
+     * A phone number in any usual form, or a business-scoped user id.
+     */
+    customer: string;
+    /**
+     * At this number only; without it at all.
+     */
+    phoneNumberId?: string;
+    /**
+     * How the customer agreed to messages again; without personal data.
+     */
+    evidence: string;
+};
+
+/**
+ * OptOutList
+ */
+export type OptOutList = {
+    data: Array<OptOut>;
+    hasMore: boolean;
+    nextCursor: string | null;
+};
+
+/**
+ * OptOutMark
+ */
+export type OptOutMark = {
+    scope: 'marketing' | 'all';
+    source: 'upstream' | 'error_131050' | 'api' | 'portal';
+    since: string;
+};
+
+/**
+ * OptOutSearch
+ */
+export type OptOutSearch = {
+    /**
+     * How many entries a page has at most.
+     */
+    limit?: number;
+    /**
+     * `nextCursor` of the previous page, with the same filters. Left out: the first page.
+     */
+    cursor?: string;
+    /**
+     * A phone number in any usual form, or a business-scoped user id.
+     */
+    customer?: string;
+    /**
+     * Only those that hold at this number.
+     */
+    phoneNumberId?: string;
+    source?: 'upstream' | 'error_131050' | 'api' | 'portal';
 };
 
 /**
@@ -3516,6 +3618,10 @@ export type ListConversationsData = {
          */
         customer?: string;
         /**
+         * Only those with customers who want no messages of some kind, or only the others.
+         */
+        optedOut?: boolean;
+        /**
          * Conversations active at this time or later.
          */
         since?: string;
@@ -6050,6 +6156,8 @@ export type SendMessageErrors = {
      * `wrong_media_type`: The uploaded file cannot be sent as this type.
      *
      * `idempotency_key_reused`: The Idempotency-Key was used with another body.
+     *
+     * `recipient_opted_out`: The customer wants no such messages.
      */
     422: Error;
     /**
@@ -6494,6 +6602,192 @@ export type GetPaymentResponses = {
 };
 
 export type GetPaymentResponse = GetPaymentResponses[keyof GetPaymentResponses];
+
+export type AddOptOutData = {
+    body: NewOptOut;
+    path?: never;
+    query?: never;
+    url: '/api/external/opt-outs';
+};
+
+export type AddOptOutErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_json`: The body is not valid JSON.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `body_too_large`: The request body is too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
+     */
+    415: Error;
+    /**
+     * `unknown_phone_number`: The WABA has no such phone number.
+     */
+    422: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type AddOptOutError = AddOptOutErrors[keyof AddOptOutErrors];
+
+export type AddOptOutResponses = {
+    /**
+     * The opt-out.
+     */
+    200: OptOut;
+};
+
+export type AddOptOutResponse = AddOptOutResponses[keyof AddOptOutResponses];
+
+export type SearchOptOutsData = {
+    body?: OptOutSearch;
+    path?: never;
+    query?: never;
+    url: '/api/external/opt-outs/search';
+};
+
+export type SearchOptOutsErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_json`: The body is not valid JSON.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `body_too_large`: The request body is too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
+     */
+    415: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type SearchOptOutsError = SearchOptOutsErrors[keyof SearchOptOutsErrors];
+
+export type SearchOptOutsResponses = {
+    /**
+     * A page of opt-outs.
+     */
+    200: OptOutList;
+};
+
+export type SearchOptOutsResponse = SearchOptOutsResponses[keyof SearchOptOutsResponses];
+
+export type EndOptOutData = {
+    body: OptOutEnd;
+    path?: never;
+    query?: never;
+    url: '/api/external/opt-outs/end';
+};
+
+export type EndOptOutErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_json`: The body is not valid JSON.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `unknown_opt_out`: The customer has no opt-out.
+     */
+    404: Error;
+    /**
+     * `opt_out_of_upstream`: The opt-out was reported by upstream.
+     */
+    409: Error;
+    /**
+     * `body_too_large`: The request body is too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
+     */
+    415: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type EndOptOutError = EndOptOutErrors[keyof EndOptOutErrors];
+
+export type EndOptOutResponses = {
+    /**
+     * It has ended.
+     */
+    200: {
+        ended: number;
+        left: Array<OptOut>;
+    };
+};
+
+export type EndOptOutResponse = EndOptOutResponses[keyof EndOptOutResponses];
 
 export type ListErasuresData = {
     body?: never;

@@ -94,6 +94,7 @@ class Conversation(Model):
     phone_number_id: str = Field(alias="phoneNumberId")
     customer: ConversationCustomer
     group: Group | None = Field(default=None)
+    opt_out: OptOutMark | None = Field(alias="optOut")
     last_message_at: datetime = Field(alias="lastMessageAt")
     created_at: datetime = Field(alias="createdAt")
     customer_service_window: ConversationCustomerServiceWindow = Field(alias="customerServiceWindow")
@@ -119,6 +120,7 @@ class ConversationDetails(Model):
     phone_number_id: str = Field(alias="phoneNumberId")
     customer: ConversationDetailsCustomer
     group: GroupDetails | None = Field(default=None)
+    opt_out: OptOutMark | None = Field(alias="optOut")
     last_message_at: datetime = Field(alias="lastMessageAt")
     created_at: datetime = Field(alias="createdAt")
     customer_service_window: ConversationDetailsCustomerServiceWindow = Field(alias="customerServiceWindow")
@@ -302,6 +304,11 @@ class EnableWebhookEndpointResponsePublicKeysItem(Model):
     expires_at: datetime | None = Field(alias="expiresAt")
 
 
+class EndOptOutResponse(Model):
+    ended: int
+    left: list[OptOut]
+
+
 class EndpointAlert(Model):
     id: str
     endpoint_id: str = Field(alias="endpointId")
@@ -353,7 +360,7 @@ class ErasureReportSignature(Model):
     value: str
 
 
-ErrorCode: TypeAlias = "Literal[\"invalid_api_key\", \"expired_api_key\", \"ip_not_allowed\", \"insufficient_scope\", \"recipient_not_open\", \"invalid_signature\", \"media_url_expired\", \"invalid_media_signature\", \"verification_failed\", \"invalid_parameter\", \"invalid_cursor\", \"invalid_request\", \"invalid_json\", \"not_found\", \"route_not_found\", \"method_not_allowed\", \"erased\", \"unknown_customer\", \"unknown_conversation\", \"request_timeout\", \"body_too_large\", \"storage_quota_exceeded\", \"upload_quota_exceeded\", \"message_limit_reached\", \"unsupported_media_type\", \"waiting_choice_required\", \"secret_in_use\", \"no_signing_key\", \"url_not_verified\", \"url_is_webhook_endpoint\", \"no_operations_url\", \"too_many_endpoints\", \"nothing_to_replay\", \"delivery_settled\", \"attempt_under_way\", \"delivery_not_first\", \"delivery_held\", \"test_event_pending\", \"deliveries_pending\", \"endpoint_not_enabled\", \"tenant_suspended\", \"scope_not_grantable\", \"unknown_tenant\", \"unknown_waba\", \"unknown_key\", \"key_differs\", \"external_id_taken\", \"tenant_has_external_id\", \"tenant_in_use\", \"waba_taken\", \"phone_number_taken\", \"too_many_replays\", \"replay_finished\", \"replay_too_large\", \"invalid_url\", \"unknown_phone_number\", \"unknown_endpoint\", \"unknown_delivery\", \"unknown_media\", \"media_expired\", \"wrong_media_type\", \"unsupported_file_type\", \"file_too_large\", \"invalid_multipart\", \"too_many_uploads\", \"too_many_streams\", \"conversation_of_group\", \"message_not_inbound\", \"payment_configuration_required\", \"idempotency_key_in_flight\", \"idempotency_key_reused\", \"upstream_refused\", \"access_token_missing\", \"upstream_unavailable\", \"outcome_unknown\", \"message_not_sent\", \"rate_limit_exceeded\", \"headers_too_large\", \"internal_error\", \"service_unavailable\"] | str"
+ErrorCode: TypeAlias = "Literal[\"invalid_api_key\", \"expired_api_key\", \"ip_not_allowed\", \"insufficient_scope\", \"recipient_not_open\", \"recipient_opted_out\", \"unknown_opt_out\", \"opt_out_of_upstream\", \"invalid_signature\", \"media_url_expired\", \"invalid_media_signature\", \"verification_failed\", \"invalid_parameter\", \"invalid_cursor\", \"invalid_request\", \"invalid_json\", \"not_found\", \"route_not_found\", \"method_not_allowed\", \"erased\", \"unknown_customer\", \"unknown_conversation\", \"request_timeout\", \"body_too_large\", \"storage_quota_exceeded\", \"upload_quota_exceeded\", \"message_limit_reached\", \"unsupported_media_type\", \"waiting_choice_required\", \"secret_in_use\", \"no_signing_key\", \"url_not_verified\", \"url_is_webhook_endpoint\", \"no_operations_url\", \"too_many_endpoints\", \"nothing_to_replay\", \"delivery_settled\", \"attempt_under_way\", \"delivery_not_first\", \"delivery_held\", \"test_event_pending\", \"deliveries_pending\", \"endpoint_not_enabled\", \"tenant_suspended\", \"scope_not_grantable\", \"unknown_tenant\", \"unknown_waba\", \"unknown_key\", \"key_differs\", \"external_id_taken\", \"tenant_has_external_id\", \"tenant_in_use\", \"waba_taken\", \"phone_number_taken\", \"too_many_replays\", \"replay_finished\", \"replay_too_large\", \"invalid_url\", \"unknown_phone_number\", \"unknown_endpoint\", \"unknown_delivery\", \"unknown_media\", \"media_expired\", \"wrong_media_type\", \"unsupported_file_type\", \"file_too_large\", \"invalid_multipart\", \"too_many_uploads\", \"too_many_streams\", \"conversation_of_group\", \"message_not_inbound\", \"payment_configuration_required\", \"idempotency_key_in_flight\", \"idempotency_key_reused\", \"upstream_refused\", \"access_token_missing\", \"upstream_unavailable\", \"outcome_unknown\", \"message_not_sent\", \"rate_limit_exceeded\", \"headers_too_large\", \"internal_error\", \"service_unavailable\"] | str"
 
 
 class Event(Model):
@@ -678,6 +685,35 @@ class MessageStatus(Model):
 
 class OperationsUrl(Model):
     url: str | None
+
+
+class OptOut(Model):
+    id: str
+    customer: OptOutCustomer
+    phone_number_id: str | None = Field(alias="phoneNumberId")
+    scope: Literal["marketing", "all"] | str
+    source: Literal["upstream", "error_131050", "api", "portal"] | str
+    since: datetime
+    reason: str | None
+
+
+class OptOutCustomer(Model):
+    wa_id: str | None = Field(alias="waId")
+    user_id: str | None = Field(alias="userId")
+    name: str | None
+    username: str | None
+
+
+class OptOutList(Model):
+    data: list[OptOut]
+    has_more: bool = Field(alias="hasMore")
+    next_cursor: str | None = Field(alias="nextCursor")
+
+
+class OptOutMark(Model):
+    scope: Literal["marketing", "all"] | str
+    source: Literal["upstream", "error_131050", "api", "portal"] | str
+    since: datetime
 
 
 class OrderEvent(Model):
