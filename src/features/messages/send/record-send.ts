@@ -2,8 +2,8 @@ import { publishEvents } from '../../../engine/deliveries/publish.ts';
 import type { Database, Transaction } from '../../../platform/postgres/database.ts';
 import { retryBriefly } from '../../../platform/temporal/activity-kit.ts';
 import { finishTask } from '../../../platform/temporal/workflow-tasks.ts';
-import { findThread } from '../conversations/thread.ts';
 import { noteRefusedRecipient, OPTED_OUT_CODE } from '../../customers/opt-outs.ts';
+import { findThread } from '../conversations/thread.ts';
 import { localMessageId } from '../messages.ts';
 import { recordStatuses } from '../statuses.ts';
 import {

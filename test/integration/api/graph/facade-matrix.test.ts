@@ -120,7 +120,8 @@ const NOT_ALLOWED = {
 
 /** Messages, their conversations and files need `graph`, reading either scope, changes of the WABA's objects `graph_manage`. */
 function scopesOf(method: string, url: string): string[] {
-  if (/\/(messages|marketing_messages|thread_control|media|uploaded_media\/:id|:id\/calls)$/.test(url)) return ['graph'];
+  if (/\/(messages|marketing_messages|thread_control|media|uploaded_media\/:id|:id\/calls)$/.test(url))
+    return ['graph'];
   // With these, the handler decides: an uploaded file, or an object.
   const isEither = ['GET', 'HEAD'].includes(method) || (method === 'DELETE' && url.endsWith('/:id'));
   return isEither || url.endsWith('*') ? ['graph', 'graph_manage'] : ['graph_manage'];
