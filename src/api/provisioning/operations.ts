@@ -1,5 +1,7 @@
 import { AUDIT_OPERATIONS } from './audit.ts';
+import { ENDPOINT_OPERATIONS } from './endpoints.ts';
 import { KEY_OPERATIONS } from './keys.ts';
+import { listOperationEvents } from './operation-events.ts';
 import type { PlatformOperation } from './platform-operation.ts';
 import { TENANT_OPERATIONS } from './tenants.ts';
 import { WABA_OPERATIONS } from './wabas.ts';
@@ -9,5 +11,7 @@ export const PLATFORM_OPERATIONS: readonly PlatformOperation[] = [
   ...TENANT_OPERATIONS,
   ...WABA_OPERATIONS,
   ...KEY_OPERATIONS,
+  ...ENDPOINT_OPERATIONS,
   ...AUDIT_OPERATIONS,
+  listOperationEvents,
 ];

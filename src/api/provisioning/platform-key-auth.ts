@@ -63,5 +63,5 @@ export function platformKeyOf(request: FastifyRequest): PlatformKeyState {
 /** Where the operator's program works from is not for tenants. */
 export function platformActorOf(request: FastifyRequest): Actor {
   const name = platformKeyName(platformKeyOf(request).id);
-  return { name, isOperator: true, requestId: request.id, ip: request.ip };
+  return { name, isOperator: true, isPlatformKey: true, requestId: request.id, ip: request.ip };
 }

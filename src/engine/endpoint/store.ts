@@ -83,6 +83,8 @@ export type NewEndpoint = Partial<StoredEndpointOptions> & {
   secretSealed: string;
   signingKeySealed?: string | null;
   urlSetByKey?: string | null;
+  /** The name that the operator's program has for it. */
+  ref?: string | null;
 };
 
 export async function insertEndpoint(
@@ -95,10 +97,11 @@ export async function insertEndpoint(
   const fallbacks = settingsOf().map(([name, { fallback }]) => [name, fallback]);
   await execute(
     database,
-    `insert into webhook_endpoints (id, waba_id, secret_sealed, signing_key_sealed, url, url_set_by_key, custom_headers_sealed, app_secret_sealed, ${columns})
-     values (:id, :wabaId, :secretSealed, :signingKeySealed, :url, :urlSetByKey, :customHeadersSealed, :appSecretSealed, ${parameters})`,
+    `insert into webhook_endpoints (id, waba_id, secret_sealed, signing_key_sealed, url, url_set_by_key, custom_headers_sealed, app_secret_sealed, ref, ${columns})
+     values (:id, :wabaId, :secretSealed, :signingKeySealed, :url, :urlSetByKey, :customHeadersSealed, :appSecretSealed, :ref, ${parameters})`,
     {
       urlSetByKey: null,
+      ref: null,
       customHeadersSealed: null,
       appSecretSealed: null,
       signingKeySealed: null,
@@ -123,6 +126,16 @@ export async function findEndpoint(database: Database, wabaId: string, id: strin
     `select ${ENDPOINT} from webhook_endpoints where waba_id = :wabaId and id = :id`,
     { wabaId, id },
   );
+}
+
+/** The endpoint that the operator's program calls `ref`; null: there is none. */
+export async function findEndpointIdByRef(
+  database: Database,
+  wabaId: string,
+  ref: string,
+): Promise<string | null> {
+  const text = 'select id from webhook_endpoints where waba_id = :wabaId and ref = :ref';
+  return await queryValue<string>(database, text, { wabaId, ref });
 }
 
 export async function findEndpointForOperator(database: Database, id: string): Promise<Endpoint | null> {

@@ -61,6 +61,20 @@ async function findExternalTenant(database: Database, externalId: string): Promi
   return await queryOne<ExternalTenant>(database, text, { externalId });
 }
 
+/** What the operator's program calls tenants, by userId; null, or absent: it has no name for it any more. */
+export async function namesOfTenants(
+  database: Database,
+  userIds: readonly string[],
+): Promise<Map<string, string | null>> {
+  if (userIds.length === 0) return new Map();
+  const rows = await query<{ id: string; externalId: string | null }>(
+    database,
+    'select id, external_id as "externalId" from tenants where id = any (cast(:userIds as bigint[]))',
+    { userIds },
+  );
+  return new Map(rows.map(({ id, externalId }) => [id, externalId]));
+}
+
 /** The first tenants behind `afterId`; those without a name of a program too, so that they can be given one. */
 export async function listExternalTenants(
   database: Database,

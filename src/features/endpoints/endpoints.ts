@@ -73,7 +73,7 @@ export type EndpointStatus = EndpointView & {
 export async function addEndpoint(
   tools: SealedDatabase & OptionRules & Audited,
   wabaId: string,
-  options: EndpointOptions & { url: string },
+  { ref = null, ...options }: EndpointOptions & { url: string; ref?: string | null },
 ): Promise<CreatedEndpoint & SameUrl> {
   await knownWaba(tools.database, wabaId);
   if ((await listEndpoints(tools.database, wabaId)).length >= MAX_ENDPOINTS) {
@@ -82,7 +82,7 @@ export async function addEndpoint(
   }
   const { url = options.url, ...checked } = await checkEndpointOptions(tools, wabaId, options);
   await verifyIfAsked(tools, wabaId, { ...checked, url }, options);
-  const created = await storeEndpoint(tools, wabaId, { ...checked, url }, options);
+  const created = await storeEndpoint(tools, wabaId, { ...checked, url, ref }, options);
   return { ...created, ...(await sameUrlOf(tools.database, created)) };
 }
 
@@ -103,7 +103,7 @@ async function verifyIfAsked(
 export async function storeEndpoint(
   { database, secretBox, actor }: SealedDatabase & Audited,
   wabaId: string,
-  settings: Partial<StoredEndpointOptions> & { url: string },
+  settings: Partial<StoredEndpointOptions> & { url: string; ref?: string | null },
   options: Pick<EndpointOptions, 'customHeaders' | 'appSecret'> = {},
 ): Promise<CreatedEndpoint> {
   const id = await nextEndpointId(database);
@@ -191,8 +191,13 @@ async function refuseWhilePending(trx: Transaction, endpoint: Endpoint): Promise
 }
 
 /** A key that may not read events must not send those of a replay to another URL. Throws RequestError `insufficient_scope`. */
-async function refuseMoveUnderReplay(trx: Transaction, { apiKey }: Actor, endpointId: string): Promise<void> {
-  if (apiKey === undefined || apiKey.mayReadEvents || !(await hasReplayHeads(trx, endpointId))) return;
+async function refuseMoveUnderReplay(
+  trx: Transaction,
+  { apiKey, isPlatformKey = false }: Actor,
+  endpointId: string,
+): Promise<void> {
+  if (apiKey?.mayReadEvents ?? !isPlatformKey) return;
+  if (!(await hasReplayHeads(trx, endpointId))) return;
   throw new RequestError(
     'insufficient_scope',
     'A replay to this endpoint is not finished. Until then, changing the URL needs the scope read_events or read too.',

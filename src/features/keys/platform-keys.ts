@@ -26,7 +26,7 @@ type Tools = { database: Database } & Audited;
 const MAX_KEYS = 50;
 
 /** With one of these a stolen key makes a way in, or destroys something: in production they are bound to networks. */
-const NEED_NETWORKS: readonly PlatformScope[] = ['keys', 'portal_sessions', 'users', 'remove'];
+const NEED_NETWORKS: readonly PlatformScope[] = ['keys', 'endpoints', 'portal_sessions', 'users', 'remove'];
 
 const DEFAULT_GRANTABLE: readonly ApiKeyScope[] = ['send', 'manage_webhooks'];
 

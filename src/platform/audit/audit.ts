@@ -12,6 +12,8 @@ export type Actor = {
   /** Who made the link by which the password of the actor's session was set: it may be another person who acts. */
   passwordLinkBy?: string | null;
   apiKey?: { id: string; mayReadEvents: boolean };
+  /** The operator's program, which reads no events. */
+  isPlatformKey?: boolean;
   requestId: string | null;
   ip: string | null;
 };

@@ -37,6 +37,10 @@ export function isCheckViolation(error: unknown): boolean {
   return hasState(error, '23514');
 }
 
+export function isUniqueViolation(error: unknown): boolean {
+  return hasState(error, '23505');
+}
+
 export function isUndefinedTable(error: unknown): boolean {
   return hasState(error, '42P01');
 }

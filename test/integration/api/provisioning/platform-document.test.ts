@@ -71,9 +71,10 @@ test('what the API answers follows the document', async () => {
     putWaba: { accessToken: 'EAAG' },
     putTenantKey: { name: 'x', scopes: ['send'] },
     rotateTenantKey: { overlapHours: 1 },
+    putTenantEndpoint: { url: 'https://93.184.216.34/hook' },
     removeTenant: { confirm: name },
   };
-  const last = ['deleteTenantKey', 'removeWaba', 'removeTenant'];
+  const last = ['deleteTenantKey', 'deleteTenantEndpoint', 'removeWaba', 'removeTenant'];
   const all = operationsOf(document).filter(({ operationId }) => operationId !== 'getPlatformDocument');
   const rank = ({ operationId = '', method }: (typeof all)[number]) =>
     last.includes(operationId)

@@ -187,6 +187,45 @@ test('a key gives only what the operator let it give, by PUT and by rotation', a
   expect(errorOf(await all('PUT', `${keys}/reader`, other))).toEqual([409, 'key_differs', 'allowedNetworks']);
 });
 
+test('an endpoint is added once under a name, with its secret once, changed by a repetition, and deleted once', async () => {
+  const ask = await platformClient(api);
+  const { name, wabaId } = await tenantOf(ask);
+  const path = `/tenants/${name}/wabas/${wabaId}/endpoints/crm`;
+  const url = 'https://93.184.216.34/hook';
+  const answers = await Promise.all(
+    Array.from({ length: 5 }, () => ask('PUT', path, { url, eventTypes: ['message'] })),
+  );
+  expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, 201]);
+  const secrets = answers.flatMap(({ body }) => (body.secret === undefined ? [] : [body.secret]));
+  expect(secrets).toEqual([expect.stringMatching(/^whsec_/)]);
+  const changed = await ask('PUT', path, { url, eventTypes: ['status'] });
+  expect(changed).toMatchObject({ status: 200, body: { url, eventTypes: ['status'] } });
+  const ids = 'select id from webhook_endpoints where waba_id = :wabaId';
+  expect(await queryColumn(api.database, ids, { wabaId })).toEqual([changed.body.id]);
+  expect(errorOf(await ask('PUT', path, { url: 'http://93.184.216.34/' }))).toEqual([
+    422,
+    'invalid_url',
+    'url',
+  ]);
+  expect(errorOf(await ask('PUT', path, { url: 'https://10.0.0.1/' }))).toEqual([422, 'invalid_url', 'url']);
+  expect((await ask('DELETE', path)).body).toEqual({ id: changed.body.id, dropped: 0 });
+  expect(errorOf(await ask('DELETE', path))).toEqual([404, 'not_found', null]);
+});
+
+test('a platform key sends nothing that is kept to a URL of its choice: it moves no endpoint under a replay', async () => {
+  const ask = await platformClient(api);
+  const { name, wabaId } = await tenantOf(ask);
+  const path = `/tenants/${name}/wabas/${wabaId}/endpoints/crm`;
+  const { id } = (await ask('PUT', path, { url: 'https://93.184.216.34/hook' })).body;
+  await api.database.raw(
+    `insert into delivery_queue (endpoint_id, lane, state, released, delivery_day, delivery_id, event_day, event_uuid, attempts, replay)
+     values (:id, gen_random_uuid(), 'due', true, current_date, gen_random_uuid(), current_date, gen_random_uuid(), 0, true)`,
+    { id },
+  );
+  const moved = await ask('PUT', path, { url: 'https://93.184.216.34/other' });
+  expect([moved.status, moved.body.error?.code]).toEqual([403, 'insufficient_scope']);
+});
+
 test('what is another tenant’s looks like what does not exist, and stays', async () => {
   const ask = await platformClient(api);
   const [one, other] = [await tenantOf(ask), await tenantOf(ask)];
@@ -196,6 +235,8 @@ test('what is another tenant’s looks like what does not exist, and stays', asy
     ['PUT', '/keys/shop', KEY],
     ['POST', '/keys/shop/rotate', { overlapHours: 0 }],
     ['DELETE', '/keys/shop', undefined],
+    ['PUT', '/endpoints/crm', { url: 'https://93.184.216.34/hook' }],
+    ['DELETE', '/endpoints/crm', undefined],
     ['DELETE', '', undefined],
   ] as const) {
     const answers = [other.wabaId, fresh().wabaId].map((id) =>

@@ -50,7 +50,8 @@ test('the admin command line explains every command with an example of it, and o
     ...['platform-key create', 'platform-key list', 'platform-key revoke'],
     ...['put-tenant', 'list-tenants', 'get-tenant', 'update-tenant', 'put-tenant-policy', 'remove-tenant']
       .concat('put-waba', 'remove-waba', 'check-tenant-waba')
-      .concat('put-tenant-key', 'rotate-tenant-key', 'delete-tenant-key', 'list-platform-audit')
+      .concat('put-tenant-key', 'rotate-tenant-key', 'delete-tenant-key')
+      .concat('put-tenant-endpoint', 'delete-tenant-endpoint', 'list-platform-audit', 'list-operation-events')
       .map((name) => `platform ${name}`),
     ...['endpoint add', 'endpoint list', 'endpoint show', 'endpoint update', 'endpoint pause'],
     ...[
