@@ -15,7 +15,7 @@ import {
 import { platformOperation } from './platform-operation.ts';
 import { REFERENCE } from './platform-schemas.ts';
 
-/** Which entries of the audit log are events, by the action there. What is in none of them is nobody's but ours. */
+/** The entries of the audit log that are events, by their action; all others stay in the log. */
 const TYPES: Readonly<Record<string, string>> = {
   'tenant.created': 'tenant.created',
   'tenant.renamed': 'tenant.updated',
@@ -45,7 +45,7 @@ const TYPES: Readonly<Record<string, string>> = {
 
 const NAMES = [...new Set(Object.values(TYPES))];
 
-/** Of the details, ids and words of ours: no names, texts, URLs or reasons that somebody wrote. */
+/** Of the details, ids and words of ours: no names, texts, URLs or reasons that people wrote. */
 const SHOWN_DETAILS = [
   'scopes',
   'expiresAt',
