@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from 'vitepress';
-import { apiPages } from './site/api-pages.ts';
+import { apiPages, platformApiPage } from './site/api-pages.ts';
 import { brokenLinks } from './site/check-links.ts';
 import { documentPages } from './site/document-pages.ts';
 import { emptyPages } from './site/empty-pages.ts';
@@ -43,8 +43,9 @@ function write(directory: string, path: string, text: string): void {
 
 async function buildSite(base: string, out: string, sourceUrl: string | null): Promise<void> {
   const document = await openApiDocument();
+  const platform = platformApiPage(await openApiDocument('platform'));
   const documents = documentPages(ROOT, sourceUrl);
-  const pages = [...documents, ...apiPages(document), ...eventPages(document), errorPage()];
+  const pages = [...documents, ...apiPages(document), platform, ...eventPages(document), errorPage()];
   const sidebar = sidebarOf(pages, document);
   rmSync(PAGES, { recursive: true, force: true });
   for (const page of pages) write(PAGES, page.path, (page.path === 'index.md' ? homePage(page) : page).text);

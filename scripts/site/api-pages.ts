@@ -53,6 +53,26 @@ export function apiPages(document: OpenApiDocument): Page[] {
   return [{ path: 'api/index.md', text: indexText(document, groups) }, ...pages];
 }
 
+/** The reference of the platform API, on one page. */
+export function platformApiPage(document: OpenApiDocument): Page {
+  const { description } = document.info as { description: string };
+  const sections = operationGroups(document).flatMap(({ tag, operations }) => [
+    `# ${tag.name}`,
+    tag.description,
+    ...operations.map((operation) => operationText(document, operation)),
+  ]);
+  const text = paragraphs([
+    '# Platform API reference',
+    description.replaceAll('`/docs/errors`', '[Errors](../errors.md)'),
+    'An installation serves this description at `/api/platform/openapi.json`; [Run Heliograph inside your product](../operators/provisioning.md) explains how the parts work together.',
+    ...sections,
+  ]);
+  return { path: `${PLATFORM_API}/index.md`, text: withFrontmatter({ outline: 2 }, text) };
+}
+
+/** Where that page is. */
+export const PLATFORM_API = 'platform-api';
+
 function indexText(document: OpenApiDocument, groups: ReturnType<typeof operationGroups>): string {
   const { description, version } = document.info as { description: string; version: string };
   const sections = groups.flatMap(({ tag, operations }) => [

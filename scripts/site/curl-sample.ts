@@ -11,7 +11,8 @@ export function curlOf({ method, path, parameters, security, requestBody }: Docu
   });
   const [[type, media] = []] = Object.entries(requestBody?.content ?? {});
   const parts = [`curl -s${method === 'GET' ? '' : ` -X ${method}`} "$HELIOGRAPH_URL${address}"`];
-  if (security?.length !== 0) parts.push('-H "Authorization: Bearer $HELIOGRAPH_API_KEY"');
+  const key = path.startsWith('/api/platform/') ? '$HELIOGRAPH_PLATFORM_KEY' : '$HELIOGRAPH_API_KEY';
+  if (security?.length !== 0) parts.push(`-H "Authorization: Bearer ${key}"`);
   if (type === 'multipart/form-data') parts.push('-F "file=@picture.jpg;type=image/jpeg"');
   else if (media !== undefined) {
     const [example] = Object.values(media.examples ?? {});

@@ -1,6 +1,6 @@
 import { EVENT_TYPES } from '../../src/platform/event-type.ts';
 import type { OpenApiDocument } from '../../test/support/openapi-document.ts';
-import { operationGroups, tagPath } from './api-pages.ts';
+import { operationGroups, PLATFORM_API, tagPath } from './api-pages.ts';
 import { eventPath } from './event-pages.ts';
 import { type Page, titleOf } from './markdown.ts';
 
@@ -56,6 +56,7 @@ function referenceOf(document: OpenApiDocument): Entry[] {
       text: 'Reference',
       items: [
         { text: 'API', link: '/api/', collapsed: true, items: tags },
+        { text: 'Platform API', link: `/${PLATFORM_API}/` },
         {
           text: 'Events',
           link: '/events/',

@@ -18,8 +18,8 @@ const NOWHERE = {
   HELIOGRAPH_ENCRYPTION_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
 };
 
-/** The OpenAPI document of the API as it is now, without the address of an installation. Servers are not needed. */
-export async function openApiDocument(): Promise<OpenApiDocument> {
+/** The OpenAPI document of an API as it is now, without the address of an installation. Servers are not needed. */
+export async function openApiDocument(api: 'external' | 'platform' = 'external'): Promise<OpenApiDocument> {
   const config = loadConfig(NOWHERE);
   const database = openDatabase({
     url: config.database.url,
@@ -29,7 +29,7 @@ export async function openApiDocument(): Promise<OpenApiDocument> {
   const objectStore = openObjectStore(config.objectStore);
   const app = buildApp({ config, database, objectStore, logger: silentLogger });
   try {
-    const response = await app.inject('/api/external/openapi.json');
+    const response = await app.inject(`/api/${api}/openapi.json`);
     const document = response.json<OpenApiDocument>();
     // Everybody has an address of their own.
     delete document.servers;

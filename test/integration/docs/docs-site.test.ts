@@ -92,6 +92,11 @@ test('the reference shows each operation and each code of error below its own an
     expect(html).toContain(`verb-${method.toLowerCase()}`);
     expect(html).toContain(path);
   }
+  const platform = readFileSync(join(site, 'dist/platform-api/index.html'), 'utf8');
+  for (const { operationId = '', path } of operationsOf(await openApiDocument('platform'))) {
+    expect(platform, operationId).toContain(` id="${operationId.toLowerCase()}"`);
+    expect(platform).toContain(path);
+  }
   const errors = (await api.app.inject('/docs/errors')).payload;
   for (const code of Object.keys(ERROR_CODES)) expect(errors).toContain(` id="${code}"`);
   const visited = await visit('/docs/errors#insufficient_scope', { colorScheme: 'dark' });
