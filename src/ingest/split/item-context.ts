@@ -253,14 +253,39 @@ function areBothPhones(one: string, other: string): boolean {
   return PLAIN_DIGITS.test(one) && PLAIN_DIGITS.test(other);
 }
 
+/** Spellings differ behind the country (a 9 or a 1 more, in Brazil, Mexico and Argentina); its code and the subscriber's digits are the same. */
+const COUNTRY_DIGITS = 2;
+const SUBSCRIBER_DIGITS = 6;
+
+function isSpelling(one: string, other: string): boolean {
+  const isSame = (from: number, to?: number) => one.slice(from, to) === other.slice(from, to);
+  return isSame(0, COUNTRY_DIGITS) && isSame(-SUBSCRIBER_DIGITS);
+}
+
+/**
+ * The entries that are about this person. The only entry beside the only item goes out with it, as upstream says; but where both its phone and its user
+ * id are another person's, taking the two for one customer would let the erasure of the one erase the other.
+ */
+function entriesOf({ waId, userId }: PersonIds, contacts: readonly JsonNode[]): JsonNode[] {
+  if (waId === null) return [...contacts];
+  return contacts.filter((contact) => {
+    const ofEntry = boundedIdOf(member(contact, 'wa_id'));
+    const entry = ofEntry === null ? null : waIdOf(ofEntry);
+    const isOther =
+      entry !== null && entry !== waId && areBothPhones(entry, waId) && !isSpelling(entry, waId);
+    return !isOther || (userId !== null && boundedIdOf(member(contact, 'user_id')) === userId);
+  });
+}
+
 /** The sender of a message, completed from the `contacts[]` entries of that sender. Throws OversizedIdError. */
-export function readSender(message: JsonNode, contacts: readonly JsonNode[]): Sender {
+export function readSender(message: JsonNode, given: readonly JsonNode[]): Sender {
+  const from = idOf(member(message, 'from'));
+  const phone = from === null ? null : waIdOf(from);
+  const contacts = entriesOf({ waId: phone, userId: idOf(member(message, 'from_user_id')) }, given);
   const id = (own: string, name: string) => idOf(member(message, own)) ?? contactId(contacts, name);
   const ofProfile = (name: string) =>
     firstOf(contacts, (contact) => shortTextOf(member(member(contact, 'profile'), name), MAX_NAME_CHARS));
   const username = ofProfile('username')?.replace(/^@+/, '') ?? '';
-  const from = idOf(member(message, 'from'));
-  const phone = from === null ? null : waIdOf(from);
   // A change of the number has the old one and the new one.
   const isSystem = stringOf(member(message, 'type')) === 'system';
   return {
@@ -273,9 +298,11 @@ export function readSender(message: JsonNode, contacts: readonly JsonNode[]): Se
 }
 
 /** The person that a status is about, completed from the `contacts[]` entries of that person. Throws OversizedIdError. */
-export function readRecipient({ waId, userId }: PersonIds, contacts: readonly JsonNode[]): Spelled {
+export function readRecipient({ waId, userId }: PersonIds, given: readonly JsonNode[]): Spelled {
+  const phone = waId === null ? null : waIdOf(storableId(waId));
+  const contacts = entriesOf({ waId: phone, userId }, given);
   return {
-    ...spelled(waId === null ? null : waIdOf(storableId(waId)), contacts),
+    ...spelled(phone, contacts),
     userId: userId === null ? contactId(contacts, 'user_id') : storableId(userId),
   };
 }
