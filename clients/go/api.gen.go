@@ -4216,6 +4216,30 @@ type ListEventsParams struct {
 	Until time.Time `form:"until,omitempty" json:"until,omitempty"`
 }
 
+// ListMessageTemplatesParams defines parameters for ListMessageTemplates.
+type ListMessageTemplatesParams struct {
+	// Limit How many entries a page has at most.
+	Limit int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `nextCursor` of the previous page, with the same filters. Left out: the first page.
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Name The name, all of it.
+	Name string `form:"name,omitempty" json:"name,omitempty"`
+
+	// Status For example `APPROVED`, `PENDING`, `REJECTED`, `PAUSED`, `DISABLED`.
+	Status string `form:"status,omitempty" json:"status,omitempty"`
+
+	// Category `MARKETING`, `UTILITY` or `AUTHENTICATION`.
+	Category string `form:"category,omitempty" json:"category,omitempty"`
+
+	// Language The code of the language.
+	Language string `form:"language,omitempty" json:"language,omitempty"`
+
+	// Refresh `true`: copies all templates from upstream first; with the first page only.
+	Refresh string `form:"refresh,omitempty" json:"refresh,omitempty"`
+}
+
 // SendMessageParams defines parameters for SendMessage.
 type SendMessageParams struct {
 	// IdempotencyKey Makes a repetition harmless: the first answer is given again. 1 to 255 visible ASCII characters, kept for 48 hours.
@@ -5047,6 +5071,27 @@ func (c *Client) DeleteMedia(ctx context.Context, id string) (*DeleteMediaResult
 func (c *Client) GetMedia(ctx context.Context, id string) (*UploadedMedia, error) {
 	request := requestTo(http.MethodGet, "/api/external/media/%s", id)
 	return call[UploadedMedia](ctx, c, request)
+}
+
+// ListMessageTemplates List the copy of the message templates
+//
+// GET /api/external/message-templates
+//
+// The templates of the WABA as the service knows them, by name and language: copied from upstream once a day, and kept up to date by its reports. `refresh` copies them now. `GET /api/external/templates` asks upstream with each request.
+//
+// Scope: `read`.
+func (c *Client) ListMessageTemplates(ctx context.Context, params *ListMessageTemplatesParams) (*MessageTemplateList, error) {
+	request := requestTo(http.MethodGet, "/api/external/message-templates")
+	if params != nil {
+		request.query("limit", params.Limit)
+		request.query("cursor", params.Cursor)
+		request.query("name", params.Name)
+		request.query("status", params.Status)
+		request.query("category", params.Category)
+		request.query("language", params.Language)
+		request.query("refresh", params.Refresh)
+	}
+	return call[MessageTemplateList](ctx, c, request)
 }
 
 // SendMessage Send a message

@@ -40,6 +40,7 @@ const CHOSEN: Readonly<Record<string, Effect>> = {
   listEndpointAlerts: LOOKS,
   getOwnKey: LOOKS,
   listTemplates: LOOKS,
+  listMessageTemplates: LOOKS,
   getPayment: LOOKS,
   searchOptOuts: LOOKS,
   addOptOut: SETS,

@@ -302,6 +302,24 @@ const CODES = {
     advice:
       'A key has 5 streams at a time, and a business 20. Close one, or try again after the time in the header Retry-After.',
   },
+  template_paused: {
+    status: 422,
+    message: 'The template is paused.',
+    advice:
+      'Upstream paused it for its quality. Nothing was sent. Wait until upstream releases it, or edit it; GET /api/external/message-templates?refresh=true copies its present state.',
+  },
+  template_disabled: {
+    status: 422,
+    message: 'The template is disabled.',
+    advice:
+      'Upstream disabled it for its quality. Nothing was sent. Use another template; GET /api/external/message-templates?refresh=true copies its present state.',
+  },
+  template_variables_wrong: {
+    status: 422,
+    message: 'The variables differ from those of the template.',
+    advice:
+      'The message names the variable that is missing or surplus. Nothing was sent. GET /api/external/message-templates?refresh=true copies the template as it is now.',
+  },
   conversation_of_group: {
     status: 422,
     message: 'The conversation of a group has no owner among several responders.',

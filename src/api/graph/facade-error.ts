@@ -30,6 +30,9 @@ const TEXTS = {
   131016: 'Service unavailable',
   131050: 'User has stopped receiving marketing messages',
   131052: 'Media download error',
+  132000: 'Number of parameters does not match the expected number of params',
+  132015: 'Template is paused',
+  132016: 'Template is disabled',
 };
 
 /** An error with a code of upstream's, in its words; `status` where upstream's own says too little. */
@@ -118,6 +121,13 @@ function answerTo(thrown: unknown, request: FastifyRequest): Answer {
   return { status: parts.status, body: errorJson(parts, request.id), headers: error.headers };
 }
 
+/** Refusals that upstream has codes for. */
+const OF_TEMPLATES = new Map<string, 132000 | 132015 | 132016>([
+  ['template_variables_wrong', 132_000],
+  ['template_paused', 132_015],
+  ['template_disabled', 132_016],
+]);
+
 function partsOf({ code, status, message, param }: ApiError): Parts {
   const details = param === null ? message : `${param}: ${message}`;
   if (status === 401) {
@@ -125,6 +135,8 @@ function partsOf({ code, status, message, param }: ApiError): Parts {
     return code === 'expired_api_key' ? { ...token, subcode: 463 } : token;
   }
   if (code === 'recipient_opted_out') return errorParts(131_050, message);
+  const known = OF_TEMPLATES.get(code);
+  if (known !== undefined) return errorParts(known, message);
   if (status === 403) return { status, code: 10, message: `(#10) ${message}` };
   if (status === 429) return errorParts(4, details, status);
   if (status === 503) return errorParts(2, details);

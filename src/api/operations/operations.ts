@@ -26,6 +26,7 @@ import { sendMessage } from '../messages/send/send-message.ts';
 import { controlThreadOperation } from '../messages/thread-control.ts';
 import { MEDIA_OPERATIONS } from '../messages/uploads/media-routes.ts';
 import { REPLAY_OPERATIONS } from '../replays/replays.ts';
+import { listMessageTemplates } from '../templates/message-templates.ts';
 import type { Operation } from './operation.ts';
 
 /** Every operation that needs an API key, in the order of the document. To import it starts nothing. */
@@ -56,6 +57,7 @@ export const OPERATIONS: readonly Operation[] = [
   markMessageReadOperation,
   ...MEDIA_OPERATIONS,
   listTemplates,
+  listMessageTemplates,
   getPayment,
   ...OPT_OUT_OPERATIONS,
   ...ERASURE_OPERATIONS,

@@ -14,6 +14,7 @@ const TENANT_PAGES = [
   ['deliveries', 'Deliveries', '/deliveries'],
   ['replays', 'Replays', '/replays'],
   ['conversations', 'Conversations', '/conversations'],
+  ['templates', 'Message templates', '/templates'],
   ['erasures', 'Erasures', '/erasures'],
   ['event-types', 'Event types', '/event-types'],
   ['keys', 'API keys', '/keys'],

@@ -19,6 +19,7 @@ import { operatorPages } from './operator/operator-pages.ts';
 import { overviewPages } from './overview/overview-page.ts';
 import type { PortalApp, PortalContext } from './portal-app.ts';
 import { replayPages } from './replays/replay-pages.ts';
+import { templatePages } from './templates/template-pages.ts';
 
 /** Forms are read before anybody has signed in. */
 const BODY_LIMITS = { maxBytes: 64 * 1024 * 1024, maxBytesPerOwner: 16 * 1024 * 1024 };
@@ -42,6 +43,7 @@ export async function portalRoutes(scope: PortalApp, context: PortalContext): Pr
     replayPages(pages, context);
     eventTypePages(pages, context);
     conversationPages(pages, context);
+    templatePages(pages, context);
     erasurePages(pages, context);
     keyPages(pages, context);
     approvalPages(pages, context);

@@ -345,6 +345,7 @@ export async function closeWabaRow(trx: Transaction, wabaId: string): Promise<vo
 }
 
 export async function deleteWabaRows(trx: Transaction, wabaId: string): Promise<void> {
+  await execute(trx, 'delete from message_templates where waba_id = :wabaId', { wabaId });
   await execute(trx, 'delete from phone_numbers where waba_id = :wabaId', { wabaId });
   await execute(trx, 'delete from wabas where waba_id = :wabaId', { wabaId });
 }

@@ -16,11 +16,13 @@ import {
   numbersWorkflowId,
   saveNumbersProblem,
 } from './followed-numbers.ts';
+import { TEMPLATE_FIELDS, walkTemplates } from './template-walk.ts';
+import { templatesListedAt } from './templates.ts';
 
 export type NumberLookupTools = {
   database: Database;
   secretBox: SecretBox;
-  graph: Pick<GraphClient, 'listPhoneNumbers'>;
+  graph: Pick<GraphClient, 'listPhoneNumbers' | 'listMessageTemplates'>;
   logger: Pick<Logger, 'warn'>;
 };
 
@@ -52,6 +54,7 @@ export async function lookUpNumbers(tools: NumberLookupTools, asked: AskedNumber
       listed,
       askedAt,
     );
+    await copyTemplates(tools, wabaId, token);
     const summary =
       `${listed.length} numbers: ${added.length} added, ${removed.length} removed, ` +
       `${taken.length} of other WABAs. ${released} bodies are taken in, ${refused} are quarantined.`;
@@ -59,6 +62,26 @@ export async function lookUpNumbers(tools: NumberLookupTools, asked: AskedNumber
   } catch (error) {
     if (!(error instanceof GraphError) && !(error instanceof AccessTokenProblem)) throw error;
     return await settleFailure(tools, asked, error);
+  }
+}
+
+const TEMPLATES_FRESH_MS = 20 * 3_600_000;
+const TEMPLATES_PER_PAGE = 100;
+
+/** Once a day, which makes up for reports that were lost. Without an answer the next look tries again; numbers do not wait for it. */
+async function copyTemplates(
+  { database, graph, logger }: NumberLookupTools,
+  wabaId: string,
+  token: string,
+): Promise<void> {
+  const listedAt = await templatesListedAt(database, wabaId);
+  if (listedAt !== null && Date.now() - listedAt.getTime() < TEMPLATES_FRESH_MS) return;
+  const page = { filter: {}, fields: TEMPLATE_FIELDS, limit: TEMPLATES_PER_PAGE, token };
+  try {
+    await walkTemplates(database, wabaId, (after) => graph.listMessageTemplates(wabaId, { ...page, after }));
+  } catch (error) {
+    if (!(error instanceof GraphError)) throw error;
+    logger.warn({ wabaId, problem: error.message }, 'the message templates of a WABA could not be listed');
   }
 }
 

@@ -1,3 +1,4 @@
+import { noteTemplates } from '../../features/accounts/templates.ts';
 import { noteProblems } from '../../features/accounts/upstream-problems.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { GROUP_FIELDS } from '../split/groups.ts';
@@ -13,6 +14,7 @@ import { keepHistory } from './history.ts';
 import { applyPreferences, preferenceReports, refusedReports } from './opt-outs.ts';
 import { problemReports } from './problem-reports.ts';
 import { applyHandovers, applyStandby } from './routing.ts';
+import { templateReports } from './templates.ts';
 
 const APPLIED_FIELDS: readonly string[] = [
   'calls',
@@ -38,6 +40,10 @@ export async function applyFields(trx: Transaction, owned: readonly Owned[]): Pr
   await noteProblems(
     trx,
     fields.flatMap((item) => problemReports(item, now)),
+  );
+  await noteTemplates(
+    trx,
+    fields.flatMap((item) => templateReports(item, now)),
   );
   const values = await valuesOfNumbers(trx, fields, APPLIED_FIELDS);
   const of = (field: string) => values.filter((one) => one.field === field);

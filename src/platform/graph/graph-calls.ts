@@ -112,6 +112,8 @@ const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 
 export type TemplateCall = {
   filter: TemplateFilter;
+  /** Names with commas; upstream's own choice unless given. */
+  fields?: string;
   limit: number;
   after: string | null;
   token: string;
@@ -124,10 +126,15 @@ export async function listMessageTemplates(
   wabaId: string,
   page: TemplateCall,
 ): Promise<TemplatePage> {
-  const { filter, limit, after, token, timeoutMs } = page;
+  const { filter, fields, limit, after, token, timeoutMs } = page;
   const { data, paging } = await graphGet(connection, {
     path: [wabaId, 'message_templates'],
-    query: { ...filter, limit: String(limit), ...(after !== null && { after }) },
+    query: {
+      ...filter,
+      ...(fields !== undefined && { fields }),
+      limit: String(limit),
+      ...(after !== null && { after }),
+    },
     token,
     timeoutMs,
     maxAnswerBytes: MAX_ANSWER_BYTES,

@@ -21,6 +21,8 @@ import { type PassedCall, passOn } from './graph-pass.ts';
 const SEND_CONNECTIONS = 256;
 
 const ACCOUNT_CONNECTIONS = 32;
+/** A page of templates is large. */
+const WALK_TIMEOUT_MS = 30_000;
 /** Within what a request of the External API may take. */
 const ACCOUNT_TIMEOUT_MS = 10_000;
 
@@ -82,6 +84,8 @@ export function openGraphClient(config: Pick<Config, 'upstream' | 'mode'>) {
     download: (address: string, token: string, signal?: AbortSignal) =>
       downloadMedia(connection, rules, address, token, signal),
     listPhoneNumbers: (wabaId: string, token: string) => listPhoneNumbers(connection, wabaId, token),
+    listMessageTemplates: (wabaId: string, page: Omit<TemplateCall, 'timeoutMs'>) =>
+      listMessageTemplates(connection, wabaId, { ...page, timeoutMs: WALK_TIMEOUT_MS }),
     findProducts: (catalogId: string, retailerIds: readonly string[], token: string, signal?: AbortSignal) =>
       findProducts(connection, catalogId, retailerIds, token, signal),
     close: () => connection.agent.destroy(),

@@ -13,6 +13,7 @@ import * as endpointChanges from './migrations/0005-endpoint-changes.ts';
 import * as routing from './migrations/0006-conversation-routing.ts';
 import * as optOuts from './migrations/0007-opt-outs.ts';
 import * as paceOfUpstream from './migrations/0008-pace-of-upstream.ts';
+import * as messageTemplates from './migrations/0009-message-templates.ts';
 import * as platformApi from './migrations/0010-platform-api.ts';
 import { query } from './sql.ts';
 
@@ -31,6 +32,7 @@ export const MIGRATIONS: Migrations = {
   '0006-conversation-routing': { up: routing.up, down: routing.down, config: routing.config },
   '0007-opt-outs': { up: optOuts.up, down: optOuts.down },
   '0008-pace-of-upstream': { up: paceOfUpstream.up, down: paceOfUpstream.down },
+  '0009-message-templates': { up: messageTemplates.up, down: messageTemplates.down },
   '0010-platform-api': { up: platformApi.up, down: platformApi.down },
 };
 

@@ -54,6 +54,7 @@ export async function startNumberStack(): Promise<NumberStack> {
       asked.set(wabaId, (asked.get(wabaId) ?? 0) + 1);
       return (await lists.get(wabaId)?.()) ?? [];
     },
+    listMessageTemplates: async () => ({ templates: [], after: null }),
   };
   const { database } = store;
   const activities = makeNumberActivities({

@@ -67,7 +67,7 @@ const TABLES = {
       'memberships',
       'invitations',
     ],
-    ...['tenant_usage', 'upstream_troubles', 'waba_hours'],
+    ...['tenant_usage', 'upstream_troubles', 'message_templates', 'waba_hours'],
   ],
   /** Of users of the portal. */
   ofUsers: [

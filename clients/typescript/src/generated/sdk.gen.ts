@@ -835,6 +835,21 @@ export class HeliographApi extends HeyApiClient {
     }
     
     /**
+     * List the copy of the message templates
+     *
+     * The templates of the WABA as the service knows them, by name and language: copied from upstream once a day, and kept up to date by its reports. `refresh` copies them now. `GET /api/external/templates` asks upstream with each request.
+     *
+     * Scope: `read`.
+     */
+    public listMessageTemplates<ThrowOnError extends boolean = true>(options?: Options<ListMessageTemplatesData, ThrowOnError>) {
+        return (options?.client ?? this.client).get<ListMessageTemplatesResponses, ListMessageTemplatesErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/external/message-templates',
+            ...options
+        });
+    }
+    
+    /**
      * Get a payment
      *
      * The state of the payment that an `order_details` message asked for, from the `payment` events of the WABA: the report with the latest upstream date counts. `transactions` and `refunds` contain the latest report of each, the newest first, as upstream wrote them. Without a report `status` is null. Webhooks alone are no proof of a payment: with `refresh=true` upstream is asked, and `upstream.payments` contains its response; the events stay unchanged.

@@ -873,6 +873,32 @@ export type MessageStatus = {
 };
 
 /**
+ * MessageTemplate
+ */
+export type MessageTemplate = {
+    id: string;
+    name: string;
+    language: string;
+    status: string | null;
+    category: string | null;
+    quality: string | null;
+    rejectedReason: string | null;
+    components: Array<{
+        [key: string]: unknown;
+    }> | null;
+    updatedAt: string;
+};
+
+/**
+ * MessageTemplateList
+ */
+export type MessageTemplateList = {
+    data: Array<MessageTemplate>;
+    hasMore: boolean;
+    nextCursor: string | null;
+};
+
+/**
  * MessageToSend
  */
 export type MessageToSend = SendText | SendImage | SendVideo | SendAudio | SendDocument | SendSticker | SendLocation | SendContacts | SendReaction | SendTemplate | SendInteractiveButton | SendInteractiveList | SendInteractiveProduct | SendInteractiveProductList | SendInteractiveCarousel | SendInteractiveCatalogMessage | SendInteractiveFlow | SendInteractiveCtaUrl | SendInteractiveLocationRequestMessage | SendInteractiveAddressMessage | SendInteractiveRequestContactInfo | SendInteractiveCallPermissionRequest | SendInteractiveVoiceCall | SendInteractiveOrderDetails | SendInteractiveOrderStatus | SendInteractiveNewType | SendNewType;
@@ -6492,6 +6518,92 @@ export type ListTemplatesResponses = {
 };
 
 export type ListTemplatesResponse = ListTemplatesResponses[keyof ListTemplatesResponses];
+
+export type ListMessageTemplatesData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * How many entries a page has at most.
+         */
+        limit?: number;
+        /**
+         * `nextCursor` of the previous page, with the same filters. Left out: the first page.
+         */
+        cursor?: string;
+        /**
+         * The name, all of it.
+         */
+        name?: string;
+        /**
+         * For example `APPROVED`, `PENDING`, `REJECTED`, `PAUSED`, `DISABLED`.
+         */
+        status?: string;
+        /**
+         * `MARKETING`, `UTILITY` or `AUTHENTICATION`.
+         */
+        category?: string;
+        /**
+         * The code of the language.
+         */
+        language?: string;
+        /**
+         * `true`: copies all templates from upstream first; with the first page only.
+         */
+        refresh?: 'true' | 'false';
+    };
+    url: '/api/external/message-templates';
+};
+
+export type ListMessageTemplatesErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_cursor`: The cursor is not valid for this list.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `upstream_refused`: The upstream platform refused the request.
+     *
+     * `access_token_missing`: The WABA has no usable upstream access token.
+     */
+    424: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     *
+     * `upstream_unavailable`: The upstream platform does not answer at the moment.
+     */
+    503: Error;
+};
+
+export type ListMessageTemplatesError = ListMessageTemplatesErrors[keyof ListMessageTemplatesErrors];
+
+export type ListMessageTemplatesResponses = {
+    /**
+     * A page of templates.
+     */
+    200: MessageTemplateList;
+};
+
+export type ListMessageTemplatesResponse = ListMessageTemplatesResponses[keyof ListMessageTemplatesResponses];
 
 export type GetPaymentData = {
     body?: never;

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { listPhoneNumbers } from '../../../features/accounts/accounts.ts';
+import { findTemplate } from '../../../features/accounts/templates.ts';
 import { sendProblem, sendWarnings } from '../../../features/messages/send/check-send.ts';
+import { templateProblem } from '../../../features/messages/send/check-template.ts';
 import {
   findIdempotencyKey,
   holdIdempotencyKey,
@@ -23,7 +25,8 @@ import { HOLD_MS, queueMessage, type Sender } from '../../../features/messages/s
 import { SendBody, type SendRequest } from '../../../features/messages/send/send-request.ts';
 import { sendMessageTask } from '../../../features/messages/send/send-task.ts';
 import type { FindTemplates } from '../../../features/messages/send/template-categories.ts';
-import { messageOf } from '../../../features/messages/send/upstream-payload.ts';
+import { messageOf, typeOf } from '../../../features/messages/send/upstream-payload.ts';
+import { membersOf, textOf } from '../../../platform/json/json-members.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { ApiError, invalidParameter } from '../../errors/api-error.ts';
 import type { ExternalContext } from '../../external/external-app.ts';
@@ -74,7 +77,8 @@ export async function respondToSend(context: ExternalContext, call: SendCall): P
     throw new ApiError('unknown_phone_number', { param: 'phoneNumberId' });
   }
   await checkMedia(database, wabaId, body);
-  const messageId = await queueKnown(context, call);
+  const category = await checkTemplate(database, wabaId, body);
+  const messageId = await queueKnown(context, call, category);
   // The key was taken between our look and our attempt to take it.
   if (messageId === null) return await respondToSend(context, call);
   void sends.start({ ...sendMessageTask(wabaId, messageId), tenantId: account.tenantId });
@@ -82,7 +86,11 @@ export async function respondToSend(context: ExternalContext, call: SendCall): P
 }
 
 /** A customer who wants no marketing makes the category of a template count: it is looked up, and the message tried again. */
-async function queueKnown(context: ExternalContext, call: SendCall): Promise<string | null> {
+async function queueKnown(
+  context: ExternalContext,
+  call: SendCall,
+  known: string | undefined,
+): Promise<string | null> {
   const { account, body } = call;
   const queue = async (category?: string | null) =>
     await queueMessage(context.database, account, body, {
@@ -90,7 +98,7 @@ async function queueKnown(context: ExternalContext, call: SendCall): Promise<str
       ...(category !== undefined && { category }),
     });
   try {
-    return await queue();
+    return await queue(known);
   } catch (error) {
     if (!(error instanceof CategoryNeeded)) throw error;
     const { wabaId } = account;
@@ -162,6 +170,26 @@ async function checkMedia(database: Database, wabaId: string, request: SendReque
   const found = await findMediaUploads(database, wabaId, [...uuids]);
   const files = new Map(found.map((file) => [file.uuid, file]));
   for (const use of uses) checkUse(use, files.get(use.uuid ?? ''));
+}
+
+/**
+ * The category of the template of a message, where it is known. Throws ApiError 422 for what upstream would refuse; a template that is not known is
+ * for upstream to judge.
+ */
+async function checkTemplate(
+  database: Database,
+  wabaId: string,
+  request: SendRequest,
+): Promise<string | undefined> {
+  if (typeOf(request) !== 'template') return undefined;
+  const { name, language } = membersOf(request.template);
+  const named = { name: textOf(name), language: textOf(membersOf(language).code) };
+  const template = await findTemplate(database, wabaId, named);
+  if (template === null) return undefined;
+  const problem = templateProblem(template, request.template);
+  if (problem === null) return template.category ?? undefined;
+  const { code, param, message } = problem;
+  throw new ApiError(code, { param, message });
 }
 
 function checkUse(
@@ -257,6 +285,9 @@ export const sendMessage = restOperation({
     'message_not_sent',
     'recipient_not_open',
     'recipient_opted_out',
+    'template_paused',
+    'template_disabled',
+    'template_variables_wrong',
     'message_limit_reached',
   ],
   requests,

@@ -149,6 +149,12 @@ const ROWS: readonly Row[] = [
     'The media could not be taken: check its type and size, and that its link can be read.',
   ],
   [
+    131055,
+    'The template is no marketing template',
+    'fix',
+    'Only approved marketing templates go to marketing_messages. Send it to messages.',
+  ],
+  [
     131056,
     'Too many messages from this number to this recipient',
     'retry',
@@ -165,7 +171,7 @@ const ROWS: readonly Row[] = [
     131063,
     'Marketing templates are off for this account',
     'fix',
-    'Marketing templates are switched off for this account.',
+    'The account takes marketing templates at marketing_messages only: send it there.',
   ],
   [
     131064,
@@ -204,6 +210,24 @@ const ROWS: readonly Row[] = [
   [133010, 'The phone number is not registered', 'fix', 'The phone number is not registered upstream.'],
   [133016, 'Too many registrations of the number', ...BUSY],
   [134011, 'The terms for payments are not accepted', 'fix', 'Accept the upstream terms for payments first.'],
+  [
+    134100,
+    'The template is not allowed at marketing_messages',
+    'fix',
+    'Only approved marketing templates go to marketing_messages. Send it to messages.',
+  ],
+  [
+    134101,
+    'Upstream still prepares the template for marketing_messages',
+    'later',
+    'Upstream prepares a template for about 10 minutes after it was made, or after 7 days without use. Wait, or send it to messages.',
+  ],
+  [
+    134102,
+    'The template is not eligible for marketing_messages',
+    'fix',
+    'Finish the onboarding of the account to the Marketing Messages API, or send it to messages.',
+  ],
   [
     135000,
     'Upstream does not name the parameter that is wrong',

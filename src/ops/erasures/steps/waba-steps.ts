@@ -2,6 +2,7 @@ import { eventsOfWaba, quietEvents } from '../../../engine/deliveries/erase-even
 import { QUARANTINE_COUNTS } from '../../../engine/inbox/quarantine-counts.ts';
 import { eraseDeliveriesOfWaba, ORDERING_KEYS } from '../../../engine/queue/erase-deliveries.ts';
 import { findWaba } from '../../../features/accounts/accounts.ts';
+import { MESSAGE_TEMPLATES } from '../../../features/accounts/templates.ts';
 import { UPSTREAM_PROBLEMS } from '../../../features/accounts/upstream-problems.ts';
 import { CUSTOMER_TABLES } from '../../../features/customers/erase-customers.ts';
 import { PHONE_ALIASES } from '../../../features/customers/phone-aliases.ts';
@@ -138,8 +139,14 @@ export const WABA_STEPS: readonly ErasureStep[] = [
   table(ORDERING_KEYS),
   ...[HISTORY_PIECES, ...CUSTOMER_TABLES].map(table),
   ...[table(MESSAGE_TABLES.catalogProducts), table(PHONE_ALIASES), table(MESSAGE_TABLES.pacing)],
-  ...[REPLAYS, ALERT_NOTICES, ...ALERT_TABLES, UPSTREAM_PROBLEMS, QUARANTINE_COUNTS, ERASED_REPEATS].map(
-    table,
-  ),
+  ...[
+    REPLAYS,
+    ALERT_NOTICES,
+    ...ALERT_TABLES,
+    UPSTREAM_PROBLEMS,
+    MESSAGE_TEMPLATES,
+    QUARANTINE_COUNTS,
+    ERASED_REPEATS,
+  ].map(table),
   ...[waba, auditStep],
 ];

@@ -683,6 +683,24 @@ class MessageStatus(Model):
     errors: list[dict[str, Any]] | None = Field(default=None)
 
 
+class MessageTemplate(Model):
+    id: str
+    name: str
+    language: str
+    status: str | None
+    category: str | None
+    quality: str | None
+    rejected_reason: str | None = Field(alias="rejectedReason")
+    components: list[dict[str, Any]] | None
+    updated_at: datetime = Field(alias="updatedAt")
+
+
+class MessageTemplateList(Model):
+    data: list[MessageTemplate]
+    has_more: bool = Field(alias="hasMore")
+    next_cursor: str | None = Field(alias="nextCursor")
+
+
 class OperationsUrl(Model):
     url: str | None
 

@@ -458,6 +458,19 @@ class SyncApi(SyncCore):
         """The entries of all pages of `list_templates`, which are asked for while you read."""
         return self._pages(lambda cursor: self.list_templates(limit=limit, cursor=cursor, name=name, status=status, category=category, language=language), cursor)
 
+    def list_message_templates(self, *, limit: int | None = None, cursor: str | None = None, name: str | None = None, status: str | None = None, category: str | None = None, language: str | None = None, refresh: Literal["true", "false"] | None = None) -> models.MessageTemplateList:
+        """List the copy of the message templates.
+
+        The templates of the WABA as the service knows them, by name and language: copied from upstream once a day, and kept up to date by its reports. `refresh` copies them now. `GET /api/external/templates` asks upstream with each request.
+
+        Scope: `read`.
+        """
+        return self._call(models.MessageTemplateList.model_validate_json, "GET", "/api/external/message-templates", query={"limit": limit, "cursor": cursor, "name": name, "status": status, "category": category, "language": language, "refresh": refresh})
+
+    def iter_message_templates(self, *, limit: int | None = None, cursor: str | None = None, name: str | None = None, status: str | None = None, category: str | None = None, language: str | None = None, refresh: Literal["true", "false"] | None = None) -> Iterator[models.MessageTemplate]:
+        """The entries of all pages of `list_message_templates`, which are asked for while you read."""
+        return self._pages(lambda cursor: self.list_message_templates(limit=limit, cursor=cursor, name=name, status=status, category=category, language=language, refresh=refresh), cursor)
+
     def get_payment(self, reference_id: str, *, phone_number_id: str | None = None, refresh: Literal["true", "false"] | None = None, payment_configuration: str | None = None) -> models.GetPaymentResponse:
         """Get a payment.
 
