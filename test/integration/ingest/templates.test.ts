@@ -154,7 +154,11 @@ test('a walk once a day copies what upstream lists, removes what it does not, an
   expect(await lookUp(database, wabaId, [])).toEqual([]);
   await takeIn(
     database,
-    report('message_template_status_update', 2, { ...OFFER, message_template_id: '99a', event: 'DISABLED' }),
+    report('message_template_status_update', 2, {
+      message_template_id: '99a',
+      message_template_name: 'a',
+      event: 'DISABLED',
+    }),
   );
   expect((await known())[0]).toBe('a en_US APPROVED UTILITY GREEN ');
 });
