@@ -67,6 +67,9 @@ const (
 	ErrorCodeSecretInUse                  ErrorCode = "secret_in_use"
 	ErrorCodeServiceUnavailable           ErrorCode = "service_unavailable"
 	ErrorCodeStorageQuotaExceeded         ErrorCode = "storage_quota_exceeded"
+	ErrorCodeTemplateDisabled             ErrorCode = "template_disabled"
+	ErrorCodeTemplatePaused               ErrorCode = "template_paused"
+	ErrorCodeTemplateVariablesWrong       ErrorCode = "template_variables_wrong"
 	ErrorCodeTenantHasExternalID          ErrorCode = "tenant_has_external_id"
 	ErrorCodeTenantInUse                  ErrorCode = "tenant_in_use"
 	ErrorCodeTenantSuspended              ErrorCode = "tenant_suspended"
@@ -1045,6 +1048,26 @@ type MessageStatus struct {
 	RecipientID  string            `json:"recipientId,omitempty"`
 	Status       string            `json:"status"`
 	Timestamp    *time.Time        `json:"timestamp"`
+}
+
+// MessageTemplate defines model for MessageTemplate.
+type MessageTemplate struct {
+	Category       *string           `json:"category"`
+	Components     []json.RawMessage `json:"components"`
+	ID             string            `json:"id"`
+	Language       string            `json:"language"`
+	Name           string            `json:"name"`
+	Quality        *string           `json:"quality"`
+	RejectedReason *string           `json:"rejectedReason"`
+	Status         *string           `json:"status"`
+	UpdatedAt      time.Time         `json:"updatedAt"`
+}
+
+// MessageTemplateList defines model for MessageTemplateList.
+type MessageTemplateList struct {
+	Data       []MessageTemplate `json:"data"`
+	HasMore    bool              `json:"hasMore"`
+	NextCursor *string           `json:"nextCursor"`
 }
 
 // NewOptOut defines model for NewOptOut.

@@ -450,7 +450,7 @@ export type Error = {
  *
  * What programs tell errors apart by. Each is explained at /docs/errors.
  */
-export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed' | 'insufficient_scope' | 'recipient_not_open' | 'recipient_opted_out' | 'unknown_opt_out' | 'opt_out_of_upstream' | 'invalid_signature' | 'media_url_expired' | 'invalid_media_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'erased' | 'unknown_customer' | 'unknown_conversation' | 'request_timeout' | 'body_too_large' | 'storage_quota_exceeded' | 'upload_quota_exceeded' | 'message_limit_reached' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'no_signing_key' | 'url_not_verified' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'delivery_settled' | 'attempt_under_way' | 'delivery_not_first' | 'delivery_held' | 'test_event_pending' | 'deliveries_pending' | 'endpoint_not_enabled' | 'tenant_suspended' | 'scope_not_grantable' | 'unknown_tenant' | 'unknown_waba' | 'unknown_key' | 'key_differs' | 'external_id_taken' | 'tenant_has_external_id' | 'tenant_in_use' | 'waba_taken' | 'phone_number_taken' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'too_many_streams' | 'conversation_of_group' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'outcome_unknown' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed' | 'insufficient_scope' | 'recipient_not_open' | 'recipient_opted_out' | 'unknown_opt_out' | 'opt_out_of_upstream' | 'invalid_signature' | 'media_url_expired' | 'invalid_media_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'erased' | 'unknown_customer' | 'unknown_conversation' | 'request_timeout' | 'body_too_large' | 'storage_quota_exceeded' | 'upload_quota_exceeded' | 'message_limit_reached' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'no_signing_key' | 'url_not_verified' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'delivery_settled' | 'attempt_under_way' | 'delivery_not_first' | 'delivery_held' | 'test_event_pending' | 'deliveries_pending' | 'endpoint_not_enabled' | 'tenant_suspended' | 'scope_not_grantable' | 'unknown_tenant' | 'unknown_waba' | 'unknown_key' | 'key_differs' | 'external_id_taken' | 'tenant_has_external_id' | 'tenant_in_use' | 'waba_taken' | 'phone_number_taken' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'too_many_streams' | 'template_paused' | 'template_disabled' | 'template_variables_wrong' | 'conversation_of_group' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'outcome_unknown' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
 
 /**
  * Event
@@ -6184,6 +6184,12 @@ export type SendMessageErrors = {
      * `idempotency_key_reused`: The Idempotency-Key was used with another body.
      *
      * `recipient_opted_out`: The customer wants no such messages.
+     *
+     * `template_paused`: The template is paused.
+     *
+     * `template_disabled`: The template is disabled.
+     *
+     * `template_variables_wrong`: The variables differ from those of the template.
      */
     422: Error;
     /**
