@@ -40,7 +40,7 @@ const READERS: Readonly<Record<string, (value: Record<string, unknown>) => Said>
   template_category_update: category,
 };
 
-/** What a change in a field says of a template; nothing of a value of another form than upstream documents. */
+/** The template that a change in a field reports, with the members that it says; none for a value of another form than upstream documents. */
 export function templateReports(
   { field, wabaId, valueJson, reportedAt }: FieldItem,
   now: Date,
