@@ -43,7 +43,7 @@ export async function oldSnapshots(database: Database, longerThanMinutes: number
              union all
              select 'the prepared transaction ' || gid, prepared from pg_prepared_xacts
               where database = current_database()) as held
-      where since < clock_timestamp() - :longerThanMinutes * interval '1 minute'
+      where since < (select clock_timestamp()) - :longerThanMinutes * interval '1 minute'
       order by since limit 10`,
     { longerThanMinutes },
   );
