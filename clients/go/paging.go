@@ -133,3 +133,23 @@ func (c *Client) AllErasures(ctx context.Context, params ListErasuresParams) ite
 		return pageOf(list, err, func(l *ErasureList) page[Erasure] { return page[Erasure]{l.Data, l.HasMore, l.NextCursor} })
 	})
 }
+
+// AllOptOuts gives every opt-out of SearchOptOuts.
+func (c *Client) AllOptOuts(ctx context.Context, search OptOutSearch) iter.Seq2[OptOut, error] {
+	return entries(search.Cursor, func(cursor string) (page[OptOut], error) {
+		search.Cursor = cursor
+		list, err := c.SearchOptOuts(ctx, search)
+		return pageOf(list, err, func(l *OptOutList) page[OptOut] { return page[OptOut]{l.Data, l.HasMore, l.NextCursor} })
+	})
+}
+
+// AllMessageTemplates gives every message template of ListMessageTemplates.
+func (c *Client) AllMessageTemplates(ctx context.Context, params ListMessageTemplatesParams) iter.Seq2[MessageTemplate, error] {
+	return entries(params.Cursor, func(cursor string) (page[MessageTemplate], error) {
+		params.Cursor = cursor
+		list, err := c.ListMessageTemplates(ctx, &params)
+		return pageOf(list, err, func(l *MessageTemplateList) page[MessageTemplate] {
+			return page[MessageTemplate]{l.Data, l.HasMore, l.NextCursor}
+		})
+	})
+}

@@ -7,10 +7,12 @@ import type {
   ListEndpointAlertsData,
   ListErasuresData,
   ListEventsData,
+  ListMessageTemplatesData,
   ListReplaysData,
   ListTemplatesData,
   ListWebhookEndpointsData,
   SearchConversationsData,
+  SearchOptOutsData,
   UploadedMedia,
 } from './generated/types.gen.js';
 import { errorOf } from './heliograph-error.js';
@@ -76,6 +78,21 @@ export class Heliograph extends HeliographApi {
   eachTemplate(options: Options<ListTemplatesData, true> = {}) {
     const { query } = options;
     return entriesOf((cursor) => this.listTemplates(at(options, query, cursor)), query?.cursor);
+  }
+
+  /** Every message template of `listMessageTemplates`. */
+  eachMessageTemplate(options: Options<ListMessageTemplatesData, true> = {}) {
+    const { query } = options;
+    return entriesOf((cursor) => this.listMessageTemplates(at(options, query, cursor)), query?.cursor);
+  }
+
+  /** Every opt-out of `searchOptOuts`. */
+  eachOptOut(options: Options<SearchOptOutsData, true> = {}) {
+    const { body } = options;
+    return entriesOf(
+      (cursor) => this.searchOptOuts({ ...options, body: { ...body, ...(cursor && { cursor }) } }),
+      body?.cursor,
+    );
   }
 
   /** Every erasure of `listErasures`. */

@@ -140,7 +140,8 @@ export function registerMessageTemplates(app: FastifyInstance, context: Upstream
       buttons: [{ type: 'OTP', text: 'Copy code' }],
     })),
   }));
-  app.get<GraphObjectRoute>(`${GRAPH_OBJECT_PATH}/template_analytics`, async () => ({ data: [] }));
+  for (const edge of ['template_analytics', 'template_group_analytics'])
+    app.get<GraphObjectRoute>(`${GRAPH_OBJECT_PATH}/${edge}`, async () => ({ data: [] }));
 }
 
 function refuse(reply: FastifyReply, { status, body }: GraphFailure): FastifyReply {

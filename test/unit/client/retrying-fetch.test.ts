@@ -239,7 +239,10 @@ describe('the iterators of the client', () => {
       readFileSync(new URL(`../../../clients/typescript/src/${file}`, import.meta.url), 'utf8');
     const withCursor = [
       ...source('generated/types.gen.ts').matchAll(/export type (\w+)Data = \{\n(.*?)\n\};/gs),
-    ].filter(([, , text = '']) => /^ {8}cursor\?:/m.test(text) || /body\??: ConversationSearch/.test(text));
+    ].filter(
+      ([, , text = '']) =>
+        /^ {8}cursor\?:/m.test(text) || /body\??: (?:Conversation|OptOut)Search/.test(text),
+    );
     const names = withCursor.map(([, name = '']) => name).filter((name) => name !== 'StreamEvents');
     expect(names.length).toBeGreaterThanOrEqual(9);
     for (const name of names) {
