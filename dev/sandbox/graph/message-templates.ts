@@ -140,7 +140,7 @@ export function registerMessageTemplates(app: FastifyInstance, context: Upstream
       buttons: [{ type: 'OTP', text: 'Copy code' }],
     })),
   }));
-  for (const edge of ['template_analytics', 'template_group_analytics'])
+  for (const edge of ['template_analytics', 'template_group_analytics', 'pricing_analytics'])
     app.get<GraphObjectRoute>(`${GRAPH_OBJECT_PATH}/${edge}`, async () => ({ data: [] }));
 }
 

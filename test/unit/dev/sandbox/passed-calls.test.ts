@@ -27,6 +27,9 @@ const BODIES: Readonly<Record<string, object>> = {
   'POST message_templates': { name: 'a', language: 'en', category: 'UTILITY', components: [] },
   'POST flows': { name: 'Feedback', categories: ['OTHER'] },
   'POST message_qrdls': { prefilled_message: 'Hi', code: 'ABC', generate_qr_image: 'PNG' },
+  'POST calls': { messaging_product: 'whatsapp', to: '12025550143', action: 'terminate', call_id: 'wacid.1' },
+  'POST groups': { messaging_product: 'whatsapp', subject: 'Trip to Lisbon' },
+  'POST username': { username: 'fixture.store' },
   'POST block_users': { messaging_product: 'whatsapp', block_users: [{ user: '12025550143' }] },
   'DELETE block_users': { messaging_product: 'whatsapp', block_users: [{ user: '12025550143' }] },
 };
@@ -41,6 +44,7 @@ test('every call that the facade passes on has an answer that is no error', asyn
     flow: async () => (await post(`${WABA}/flows`, BODIES['POST flows'] ?? {})).id,
   };
   let calls = 0;
+  const failed: string[] = [];
   for (const object of Object.keys(ALLOWED_CALLS) as OwnObject[]) {
     for (const [edge, { methods }] of Object.entries(ALLOWED_CALLS[object])) {
       const id = await ids[object]();
@@ -56,14 +60,13 @@ test('every call that the facade passes on has an answer that is no error', asyn
         const body = JSON.stringify(BODIES[`${method} ${edge}`] ?? {});
         const content = method === 'GET' ? {} : { headers: { 'content-type': 'application/json' }, body };
         const answer = await graph(at(`${path}${query}${codeQuery}`), { method, ...content });
-        expect([method, path, answer.status, await answer.text()]).toEqual([
-          ...[method, path, 200],
-          expect.not.stringContaining('"error"'),
-        ]);
+        const text = await answer.text();
+        if (answer.status !== 200 || text.includes('"error"')) failed.push(`${method} ${path}: ${text}`);
         calls += 1;
       }
     }
   }
+  expect(failed).toEqual([]);
   expect(calls).toBeGreaterThan(30);
 });
 
