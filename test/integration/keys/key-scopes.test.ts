@@ -34,6 +34,8 @@ const SCOPE_OF = [
   // A search changes nothing; its number stands in the body instead of the address.
   ['conversations/search', 'read'],
   ['conversations/', 'send'],
+  ['opt-outs/search', 'read'],
+  ['opt-outs', 'send'],
 ] as const;
 
 test('only a key for webhooks changes them or sends events again; sending, erasing, exporting and the facade need their own (`facade-matrix`)', async () => {
