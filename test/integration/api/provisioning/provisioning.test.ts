@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { query, queryColumn } from '../../../../src/platform/postgres/sql.ts';
 import { tablesHolding } from '../../../support/database-scan.ts';
 import { freshTenant } from '../../../support/test-accounts.ts';
-import { apiOfFile, WABA } from '../api-harness.ts';
+import { addConversation, apiOfFile, WABA } from '../api-harness.ts';
 import { addPlatformKey, clientWith, fresh, type PlatformClient, platformClient } from './platform-client.ts';
 
 const api = apiOfFile();
@@ -295,7 +295,9 @@ test('a tenant that was made elsewhere gets an id, one only, and a new one when 
 
 test('a tenant is removed by its id twice over, once; the id is free, its WABA is not', async () => {
   const ask = await platformClient(api);
-  const { name, wabaId } = await tenantOf(ask);
+  const { name, wabaId, number } = await tenantOf(ask);
+  // With a conversation, the rows of WABA and tenant stay.
+  await addConversation(api.database, { wabaId, phoneNumberId: number });
   const { apiKey } = (await ask('PUT', `/tenants/${name}/wabas/${wabaId}/keys/shop`, KEY)).body;
   expect(errorOf(await ask('DELETE', `/tenants/${name}`, { confirm: 'acme' }))).toEqual([
     400,
@@ -305,7 +307,7 @@ test('a tenant is removed by its id twice over, once; the id is free, its WABA i
   expect(errorOf(await ask('DELETE', `/tenants/${name}`))).toEqual([400, 'invalid_parameter', null]);
   expect(await ask('DELETE', `/tenants/${name}`, { confirm: name })).toMatchObject({
     status: 200,
-    body: { wabaIds: [wabaId] },
+    body: { wabaIds: [wabaId], kept: [wabaId] },
   });
   const headers = { authorization: `Bearer ${apiKey}` };
   expect((await api.app.inject({ url: '/api/external/key', headers })).statusCode).toBe(401);
@@ -315,6 +317,11 @@ test('a tenant is removed by its id twice over, once; the id is free, its WABA i
     null,
   ]);
   expect((await ask('PUT', `/tenants/${name}`, { businessName: 'Another' })).status).toBe(201);
+  expect(errorOf(await ask('PUT', `/tenants/${name}/wabas/${wabaId}`, {}))).toEqual([
+    409,
+    'waba_taken',
+    null,
+  ]);
 });
 
 test('a list has every tenant once, page by page, and knows suspended and changed ones', async () => {
