@@ -1,3 +1,4 @@
+import { noteTemplates, type TemplateReport } from '../../../src/features/accounts/templates.ts';
 import { insertMedia } from '../../../src/features/messages/media/media.ts';
 import { insertPaymentReports } from '../../../src/features/messages/payments.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
@@ -42,6 +43,10 @@ export async function addAccountObjects(database: Database, account: Numbers): P
     await addAlert(database, account);
     await addTemplate(database, account, `template_${index}`);
   }
+  await noteTemplates(
+    database,
+    ['a', 'b'].map((name) => templateReport(account.wabaId, name)),
+  );
   await addUpload(database, account);
   await addPayment(database, account, `payment-of-${account.wabaId}`);
   const failed = `update deliveries set state = 'failed', finished_at = now() where waba_id = :wabaId`;
@@ -51,6 +56,12 @@ export async function addAccountObjects(database: Database, account: Numbers): P
     'delete from delivery_queue where delivery_id in (select id from deliveries where waba_id = :wabaId)',
     { wabaId: account.wabaId },
   );
+}
+
+function templateReport(wabaId: string, name: string): TemplateReport {
+  const nothing = { quality: null, rejectedReason: null, content: null, isChanged: false };
+  const said = { language: 'en_US', status: 'APPROVED', category: 'UTILITY', at: new Date() };
+  return { wabaId, templateId: `${wabaId}${name}`, name, ...said, ...nothing };
 }
 
 async function addConversationObjects(database: Database, account: Numbers): Promise<void> {
