@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { openEndpoint } from '../engine/deliveries/attempt/endpoint-cache.ts';
 import { leaseMsFor } from '../engine/deliveries/attempt/lease-clock.ts';
+import { newRecording } from '../engine/deliveries/attempt/made-attempt.ts';
 import { type SendableEndpoint, sendDelivery } from '../engine/deliveries/attempt/send-delivery.ts';
 import { settleAttempts } from '../engine/deliveries/attempt/settle-attempts.ts';
 import { makeEndpointHealth } from '../engine/deliveries/breaker.ts';
@@ -168,7 +169,7 @@ async function deliver(
       const delivery = { ...claim, body: claim.body ?? Buffer.alloc(0) };
       const sent = await sendDelivery(sender, endpoint, delivery, TIMEOUT_MS);
       const shown = { isCalm: false, workflowId: null };
-      return { ...claim, token, endpoint, isProbe: false, sent, ...shown, recording: {} };
+      return { ...claim, token, endpoint, isProbe: false, sent, ...shown, recording: newRecording() };
     }),
   );
   const behind = new Set(claimed.map(({ deliveryId }) => deliveryId));

@@ -1,4 +1,4 @@
-import type { MadeAttempt } from '../../../src/engine/deliveries/attempt/made-attempt.ts';
+import { type MadeAttempt, newRecording } from '../../../src/engine/deliveries/attempt/made-attempt.ts';
 import { uuidV7 } from '../../../src/platform/public-ids.ts';
 import type { SendResult } from '../../../src/platform/sender/http-sender.ts';
 
@@ -34,6 +34,6 @@ export function madeAttempt(result: SendResult, n = 0): MadeAttempt {
       terms: {},
     },
     sent: { startedAt: new Date(), result },
-    recording: {},
+    recording: newRecording(),
   };
 }

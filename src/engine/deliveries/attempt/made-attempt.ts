@@ -3,13 +3,18 @@ import type { SendableEndpoint, SentRequest } from './send-delivery.ts';
 
 /** The decisions of recording an attempt so far, and what it used up or met: it may have to be tried again. */
 type Recording = {
-  /** Whether its endpoint has to be taken for down; missing: the attempt was not counted yet. */
-  isDown?: boolean;
-  hasStart?: boolean;
+  /** Whether its endpoint has to be taken for down; null: the attempt was not counted yet. */
+  isDown: boolean | null;
+  hasStart: boolean;
   /** Why the database refused the attempt alone, so that the next try leaves that part out. */
-  refusal?: unknown;
-  lockedFromMs?: number;
+  refusal: { error: unknown } | null;
+  lockedFromMs: number | null;
 };
+
+/** Of an attempt that no try has recorded yet. */
+export function newRecording(): Recording {
+  return { isDown: null, hasStart: false, refusal: null, lockedFromMs: null };
+}
 
 /** One attempt from its answer to its record: a claim, what was sent, how recording goes. */
 export type MadeAttempt = Omit<

@@ -17,7 +17,7 @@ import type { DirectClaims } from '../../queue/enqueue.ts';
 import { dropOrphan } from '../../queue/remove.ts';
 import { type EndpointCache, makeEndpointCache } from '../attempt/endpoint-cache.ts';
 import { isInTime, leaseClockMs, leaseMsFor } from '../attempt/lease-clock.ts';
-import type { MadeAttempt } from '../attempt/made-attempt.ts';
+import { type MadeAttempt, newRecording } from '../attempt/made-attempt.ts';
 import {
   type DeliveryDefaults,
   type Sendable,
@@ -339,9 +339,9 @@ export class DeliveryLoop {
     const hasRun = run?.hasRun === true;
     const workflowId = run?.isShown === true ? deliveryWorkflowId(label) : this.#shownBy;
     const isCalm = run !== null && this.#tools.runs.isCalm();
-    const shown = { hasRun, isCalm, workflowId };
+    const shown = { hasRun, isCalm, workflowId, recording: newRecording() };
     const slot = attempt;
-    this.#recorder.add({ ...claim, token, endpoint, isProbe, slot, run, sent, ...shown, recording: {} });
+    this.#recorder.add({ ...claim, token, endpoint, isProbe, slot, run, sent, ...shown });
   }
 
   /** Null for what cannot be sent at all, a defect: its claim comes back with its lease, and its slot at once. */

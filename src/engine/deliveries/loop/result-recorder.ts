@@ -154,8 +154,9 @@ export class ResultRecorder<Attempt extends MadeAttempt> {
 
   async #settle(part: readonly Attempt[]): Promise<Settlement<Attempt>> {
     const [first] = part;
-    if (first !== undefined && isRefused(first))
-      return await settleRefused(this.#tools, first, first.recording.refusal);
+    const refusal = first?.recording.refusal ?? null;
+    if (first !== undefined && refusal !== null)
+      return await settleRefused(this.#tools, first, refusal.error);
     const claims = part.every(isPlainSuccess) ? this.#options.followerClaims() : null;
     if (claims === null) return await settleAttempts(this.#tools, part);
     const { token, leaseMs } = claims;
@@ -174,7 +175,7 @@ export class ResultRecorder<Attempt extends MadeAttempt> {
 }
 
 function isRefused({ recording }: MadeAttempt): boolean {
-  return recording.refusal !== undefined;
+  return recording.refusal !== null;
 }
 
 /** A refused attempt stands alone. */
@@ -189,7 +190,7 @@ function halvesOf<Attempt extends MadeAttempt>(
 ): (readonly Attempt[])[] {
   const [only] = part;
   if (only !== undefined && part.length === 1) {
-    only.recording.refusal = error;
+    only.recording.refusal = { error };
     return [part];
   }
   const half = part.length >> 1;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openEndpoint } from '../../../../src/engine/deliveries/attempt/endpoint-cache.ts';
-import type { MadeAttempt } from '../../../../src/engine/deliveries/attempt/made-attempt.ts';
+import { type MadeAttempt, newRecording } from '../../../../src/engine/deliveries/attempt/made-attempt.ts';
 import { sendDelivery } from '../../../../src/engine/deliveries/attempt/send-delivery.ts';
 import { settleAttempts } from '../../../../src/engine/deliveries/attempt/settle-attempts.ts';
 import { loadEndpointSettings } from '../../../../src/engine/endpoint/endpoint-settings.ts';
@@ -116,7 +116,7 @@ async function attempt(world: World, claim: ClaimedDelivery, run: Run): Promise<
       sent,
       isCalm: false,
       workflowId: null,
-      recording: {},
+      recording: newRecording(),
     },
   ];
 }
