@@ -1,5 +1,6 @@
 import { setCurrentDetails } from '@temporalio/workflow';
-import type { SendMessageActivities, SendResult } from '../activities/send-message.ts';
+import type { SendMessageActivities } from '../activities/send-message.ts';
+import type { SendResult } from '../features/messages/send/make-send.ts';
 import type { SendMessageInput } from '../features/messages/send/record-send.ts';
 import { activitiesOn, orGiveUp } from './kit.ts';
 

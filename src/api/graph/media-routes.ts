@@ -7,7 +7,7 @@ import { countedAddress } from '../../platform/http/counted-address.ts';
 import { ObjectMissing } from '../../platform/object-store/store-errors.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
-import { formValidator, takeUpload, UPLOAD_TIMEOUT_MS } from '../messages/uploads/media-routes.ts';
+import { formValidator, takeUpload, UPLOAD_TIMEOUT_MS } from '../messages/uploads/take-upload.ts';
 import { goneSignal } from '../shares/download-shares.ts';
 import { errorParts, FacadeError, noSuchObject } from './facade-error.ts';
 import { FACADE_ROOTS, facadeUrl, type ObjectRoute, requireNumber } from './facade-paths.ts';

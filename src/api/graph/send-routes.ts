@@ -4,9 +4,10 @@ import {
   markMessageRead,
 } from '../../features/messages/conversations/message-detail.ts';
 import { sendProblem } from '../../features/messages/send/check-send.ts';
-import type { SendResponse } from '../../features/messages/send/idempotency-keys.ts';
+import { readIdempotencyKey, type SendResponse } from '../../features/messages/send/idempotency-keys.ts';
 import type { SendPath, SendProgress } from '../../features/messages/send/outbound-messages.ts';
 import { sendErrorOf } from '../../features/messages/send/send-error.ts';
+import { sendOnce } from '../../features/messages/send/send-once.ts';
 import { Envelope, type SendRequest } from '../../features/messages/send/send-request.ts';
 import { typeOf } from '../../features/messages/send/upstream-payload.ts';
 import { isMembers } from '../../platform/json/json-members.ts';
@@ -16,7 +17,6 @@ import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { sendJsonText } from '../external/schema-kit.ts';
 import { callUpstream } from '../external/upstream-calls.ts';
 import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
-import { idempotencyKeyOf, respondToSend } from '../messages/send/send-message.ts';
 import { errorJson, errorParts, statusOfCode, wrongParameter } from './facade-error.ts';
 import { FACADE_ROOTS, type ObjectRoute, requireNumber } from './facade-paths.ts';
 import { asUpstreamReads } from './loose-content.ts';
@@ -59,11 +59,11 @@ async function answerSend(
   // A text that is read as JSON may hold what the body itself may not.
   const problem = storableProblem(body) ?? sendProblem(body);
   if (problem !== null) throw wrongParameter(`${problem.param}: ${problem.message}`);
-  const key = idempotencyKeyOf(request, `graph/${id}/${upstreamPath}`);
+  const key = readIdempotencyKey(request, `graph/${id}/${upstreamPath}`);
   const respond = (messageId: string, progress: SendProgress) =>
     facadeResponse({ body, messageId, traceId: request.id }, progress);
   const call = { account, body, key, respond, upstreamPath };
-  const { response, replayed } = await respondToSend(context, call);
+  const { response, replayed } = await sendOnce(context, call);
   if (replayed) reply.header('idempotent-replayed', 'true');
   return sendJsonText(reply.code(response.status), response.body);
 }

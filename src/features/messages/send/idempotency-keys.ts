@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto';
 import type { Database, Transaction } from '../../../platform/postgres/database.ts';
 import { deleteUpTo, execute, query } from '../../../platform/postgres/sql.ts';
+import { invalidValue } from '../../../platform/request-input.ts';
 
 export type IdempotencyKey = {
   /** What the key is for: keys of different operations do not meet. */
@@ -21,6 +23,27 @@ export type KnownKey = {
 
 /** Tenants may repeat a request for at least a day. */
 const KEPT_HOURS = 48;
+
+export const IDEMPOTENCY_KEY = 'Idempotency-Key';
+
+const PRINTABLE = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
+
+/**
+ * The Idempotency-Key of a request, bound to its body; null without one. Throws RequestError `invalid_value` for one that is not 1 to
+ * 255 visible ASCII characters.
+ */
+export function readIdempotencyKey(
+  { headers, body }: { headers: NodeJS.Dict<string | string[]>; body: unknown },
+  operation: string,
+): IdempotencyKey | null {
+  const key = headers['idempotency-key'];
+  if (key === undefined) return null;
+  if (typeof key !== 'string' || !PRINTABLE.test(key)) {
+    throw invalidValue('The header must be 1 to 255 visible ASCII characters.', IDEMPOTENCY_KEY);
+  }
+  const fingerprint = createHash('sha256').update(JSON.stringify(body)).digest();
+  return { operation, key, fingerprint };
+}
 
 /** Held for `holdMs`; false when it is taken, also by a transaction that was waited for. */
 export async function takeIdempotencyKey(

@@ -47,7 +47,7 @@ const HOUR_MS = 3_600_000;
 const LONG_MS = 15_000;
 const BUSY_WAIT_MS = 1_000;
 
-export type MediaSlots = { free: number };
+type MediaSlots = { free: number };
 
 export function makeMediaSlots(): MediaSlots {
   return { free: UPLOADS_AT_A_TIME };
@@ -55,7 +55,7 @@ export function makeMediaSlots(): MediaSlots {
 
 type MediaTurn = Extract<SendTurn, { kind: 'media' }>;
 
-type UploadRun = { token: string; slots: MediaSlots; attempt: number; signal: AbortSignal };
+export type UploadRun = { token: string; slots: MediaSlots; attempt: number; signal: AbortSignal };
 
 /**
  * Each file is given once for all messages of the number. Null: upstream has them now. Otherwise why the message cannot be sent. Throws the

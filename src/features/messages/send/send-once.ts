@@ -1,0 +1,176 @@
+import type { SealedDatabase } from '../../../platform/crypto/sealed-database.ts';
+import type { AccountClient } from '../../../platform/graph/graph-client.ts';
+import { membersOf, textOf } from '../../../platform/json/json-members.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
+import { RateLimitError, RequestError } from '../../../platform/request-input.ts';
+import type { StartTask } from '../../../platform/temporal/workflow-starter.ts';
+import { listPhoneNumbers, openAccessToken } from '../../accounts/accounts.ts';
+import { findTemplate } from '../../accounts/templates.ts';
+import { templateProblem } from './check-template.ts';
+import {
+  findIdempotencyKey,
+  holdIdempotencyKey,
+  IDEMPOTENCY_KEY,
+  type IdempotencyKey,
+  type KnownKey,
+  type SendResponse,
+  saveIdempotentResponse,
+} from './idempotency-keys.ts';
+import { findMediaUploads } from './media-uploads.ts';
+import { type MediaUse, mediaUsesOf } from './message-content.ts';
+import { CategoryNeeded } from './opted-out.ts';
+import { findSendProgress, type SendPath, type SendProgress } from './outbound-messages.ts';
+import { isOutcome, type OutcomeWaiter } from './outcome-waiter.ts';
+import { HOLD_MS, queueMessage, type Sender } from './queue-message.ts';
+import type { SendRequest } from './send-request.ts';
+import { sendMessageTask } from './send-task.ts';
+import type { TemplateCategories } from './template-categories.ts';
+import { messageOf, typeOf } from './upstream-payload.ts';
+
+type Respond = (messageId: string, progress: SendProgress) => SendResponse;
+
+export type SendCall = {
+  account: Sender & { tenantId: string };
+  body: SendRequest;
+  key: IdempotencyKey | null;
+  respond: Respond;
+  upstreamPath?: SendPath;
+};
+
+type Responded = { response: SendResponse; replayed: boolean };
+
+type SendTools = {
+  database: Database;
+  accounts: SealedDatabase;
+  upstream: { client(): Promise<AccountClient> };
+  sends: { start: StartTask; outcomes: OutcomeWaiter; categories: TemplateCategories };
+};
+
+/**
+ * Sends a message once, waits for its outcome, and gives the response, or repeats it. Throws RequestError: `unknown_phone_number`,
+ * `unknown_media`, `media_expired`, `wrong_media_type`, `idempotency_key_reused`, `idempotency_key_in_flight`, for a template that
+ * upstream would refuse, for what the API key may not send, and for what the customer wants no more.
+ */
+export async function sendOnce(context: SendTools, call: SendCall): Promise<Responded> {
+  const { database, sends } = context;
+  const { account, body, key } = call;
+  const { wabaId } = account;
+  const known = key === null ? null : await findIdempotencyKey(database, wabaId, key);
+  if (key !== null && known !== null) return await repeat(context, call, key, known);
+  const numbers = await listPhoneNumbers(database, wabaId);
+  if (!numbers.some(({ phoneNumberId }) => phoneNumberId === body.phoneNumberId)) {
+    throw new RequestError('unknown_phone_number', 'The WABA has no such phone number.', 'phoneNumberId');
+  }
+  await checkMedia(database, wabaId, body);
+  const category = await checkTemplate(database, wabaId, body);
+  const messageId = await queueKnown(context, call, category);
+  // The key was taken between our look and our attempt to take it.
+  if (messageId === null) return await sendOnce(context, call);
+  void sends.start({ ...sendMessageTask(wabaId, messageId), tenantId: account.tenantId });
+  return { response: await finalResponse(context, call, messageId), replayed: false };
+}
+
+/** A customer who wants no marketing makes the category of a template count: it is looked up, and the message tried again. */
+async function queueKnown(
+  { database, accounts, upstream, sends }: SendTools,
+  call: SendCall,
+  known: string | undefined,
+): Promise<string | null> {
+  const { account, body } = call;
+  const queue = async (category?: string | null) =>
+    await queueMessage(database, account, body, { ...call, ...(category !== undefined && { category }) });
+  try {
+    return await queue(known);
+  } catch (error) {
+    if (!(error instanceof CategoryNeeded)) throw error;
+    const { wabaId } = account;
+    const find = async (name: string) => {
+      const token = await openAccessToken(accounts, wabaId);
+      const client = await upstream.client();
+      return await client.listMessageTemplates(wabaId, { filter: { name }, limit: 100, after: null, token });
+    };
+    return await queue(await sends.categories.categoryOf(wabaId, body.template, find));
+  }
+}
+
+/** Waits for the outcome; its response is the response to all repetitions. */
+async function finalResponse(
+  { database, sends }: SendTools,
+  { account: { wabaId }, key, respond }: SendCall,
+  messageId: string,
+): Promise<SendResponse> {
+  const progress = await sends.outcomes.wait(wabaId, messageId);
+  const response = respond(messageId, progress);
+  return key === null ? response : await saveIdempotentResponse(database, wabaId, key, response);
+}
+
+const RETRY_AFTER_MS = 1_000;
+
+/**
+ * A request that came before: its response once more; its outcome, when that is known although the process that should
+ * have responded is gone; 409 while it is under way.
+ */
+async function repeat(
+  context: SendTools,
+  call: SendCall,
+  key: IdempotencyKey,
+  known: KnownKey,
+): Promise<Responded> {
+  const { database } = context;
+  const { wabaId } = call.account;
+  if (!known.sameRequest) {
+    throw new RequestError(
+      'idempotency_key_reused',
+      'The Idempotency-Key was used with another body.',
+      IDEMPOTENCY_KEY,
+    );
+  }
+  if (known.response !== null) return { response: known.response, replayed: true };
+  const progress = await findSendProgress(database, wabaId, known.messageId);
+  const isAbandoned = known.heldMs === 0 && (await holdIdempotencyKey(database, wabaId, key, HOLD_MS));
+  if (isAbandoned || (progress !== null && isOutcome(progress))) {
+    return { response: await finalResponse(context, call, known.messageId), replayed: true };
+  }
+  const message = 'A request with this Idempotency-Key is still in progress.';
+  throw new RateLimitError(message, RETRY_AFTER_MS, 'idempotency_key_in_flight');
+}
+
+/** Throws RequestError, which names the member. */
+async function checkMedia(database: Database, wabaId: string, request: SendRequest): Promise<void> {
+  const uses = mediaUsesOf(messageOf(request));
+  if (uses.length === 0) return;
+  const uuids = new Set(uses.flatMap(({ uuid }) => uuid ?? []));
+  const found = await findMediaUploads(database, wabaId, [...uuids]);
+  const files = new Map(found.map((file) => [file.uuid, file]));
+  for (const use of uses) checkUse(use, files.get(use.uuid ?? ''));
+}
+
+/**
+ * The category of the template of a message, where it is known. Throws RequestError for what upstream would refuse; a template that is not known is
+ * for upstream to judge.
+ */
+async function checkTemplate(
+  database: Database,
+  wabaId: string,
+  request: SendRequest,
+): Promise<string | undefined> {
+  if (typeOf(request) !== 'template') return undefined;
+  const { name, language } = membersOf(request.template);
+  const named = { name: textOf(name), language: textOf(membersOf(language).code) };
+  const template = await findTemplate(database, wabaId, named);
+  if (template === null) return undefined;
+  const problem = templateProblem(template, request.template);
+  if (problem === null) return template.category ?? undefined;
+  throw new RequestError(problem.code, problem.message, problem.param);
+}
+
+function checkUse(
+  { param, kind }: MediaUse,
+  file: { mediaType: string; mimeType: string; isExpired: boolean } | undefined,
+): void {
+  if (file === undefined) throw new RequestError('unknown_media', 'There is no such uploaded file.', param);
+  if (file.isExpired) throw new RequestError('media_expired', 'The uploaded file has expired.', param);
+  if (file.mediaType === kind) return;
+  const message = `The file is of type ${file.mediaType} (${file.mimeType}) and cannot be sent as ${kind}.`;
+  throw new RequestError('wrong_media_type', message, param);
+}
