@@ -205,6 +205,7 @@ describe('messages', () => {
         lastCallAt: null,
       },
       lastMessage: data[0],
+      optOut: null,
     });
     expect(data).toEqual([
       {
