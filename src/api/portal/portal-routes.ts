@@ -8,6 +8,7 @@ import { policyPages } from './accounts/policy-pages.ts';
 import { alertsPages } from './alerts/alerts-pages.ts';
 import { ASSET_DIRECTORY, ASSET_PREFIX } from './asset-urls.ts';
 import { auditPages } from './audit/audit-pages.ts';
+import { optOutPages } from './customers/opt-out-pages.ts';
 import { deliveryPages } from './deliveries/delivery-page.ts';
 import { endpointPages } from './endpoints/endpoint-pages.ts';
 import { eventTypePages } from './endpoints/event-type-pages.ts';
@@ -43,6 +44,7 @@ export async function portalRoutes(scope: PortalApp, context: PortalContext): Pr
     replayPages(pages, context);
     eventTypePages(pages, context);
     conversationPages(pages, context);
+    optOutPages(pages, context);
     templatePages(pages, context);
     erasurePages(pages, context);
     keyPages(pages, context);

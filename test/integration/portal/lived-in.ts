@@ -1,3 +1,4 @@
+import { noteOptOut } from '../../../src/features/customers/tenant-opt-outs.ts';
 import { createKey } from '../../../src/features/keys/api-keys.ts';
 import { decideKeyRequest, requestKey } from '../../../src/features/keys/key-requests.ts';
 import { startReplay } from '../../../src/features/replays/replays.ts';
@@ -82,6 +83,8 @@ export async function liveIn(
             sha256 = '00' where message_id % 2 = 0`,
   );
   await addAttempts(database);
+  const optOut = { scope: 'all', source: 'portal', reason: hostile() } as const;
+  await noteOptOut({ database, actor: SYSTEM }, WABA, { phone: '12025550143' }, optOut);
   await addErasure(database, WABA);
   const user = (email: string, role: string) =>
     addUser(api, {

@@ -20,6 +20,7 @@ import { badge } from '../components/badge.ts';
 import { codeBlock, copyable } from '../components/copyable.ts';
 import { detailList, emptyState } from '../components/table.ts';
 import { exactTime } from '../components/time.ts';
+import { OPT_OUT_WORDS, SAID_BY } from '../customers/opt-out-pages.ts';
 import { prettyJson, shownText } from '../deliveries/shown-text.ts';
 import { viewPage } from '../kits/view-page.ts';
 import type { Visit } from '../kits/visit.ts';
@@ -84,15 +85,6 @@ function windowOf(
     ? html`${badge('good', 'Open')} ${windowText(new Date(lastMs), now)}: free-form messages can be sent`
     : html`${badge('off', 'Closed')} only templates can be sent until ${next}`;
 }
-
-const OPT_OUT_WORDS = { marketing: 'marketing messages', all: 'messages' };
-
-const SAID_BY = {
-  upstream: 'the customer, in WhatsApp',
-  error_131050: 'upstream, which refused a message',
-  api: 'your API',
-  portal: 'your team',
-};
 
 function optOutRow({ optOutScope, optOutSource, optOutSince }: ConversationDetail) {
   if (optOutScope === null || optOutSource === null) return [];

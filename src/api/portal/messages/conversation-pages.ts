@@ -18,6 +18,7 @@ import { csrfField, textField } from '../components/form.ts';
 import { pager } from '../components/pager.ts';
 import { emptyState } from '../components/table.ts';
 import { timeAgo } from '../components/time.ts';
+import { OPT_OUTS } from '../customers/opt-out-pages.ts';
 import { shownText } from '../deliveries/shown-text.ts';
 import { action } from '../kits/action.ts';
 import { type ListColumn, rowTable } from '../kits/list-page.ts';
@@ -132,6 +133,7 @@ function conversationListPage(app: PortalApp, context: PortalContext): void {
     return {
       title: 'Conversations',
       lead: 'Inbound and outbound messages, one thread per customer or group and number.',
+      actions: html`<a class="button" href="${visit.at(OPT_OUTS)}">Opt-outs</a>`,
       assets: ['conversations.css'],
       body: html`${searchForm(visit.viewer, path, wanted)}${list.length === 0 ? nobody(path, wanted) : rowTable(visit, { caption: 'Conversations', columns: COLUMNS }, list)}${pages}`,
     };
