@@ -40,6 +40,18 @@ export async function noteProblems(trx: Transaction, reports: readonly ProblemRe
   );
 }
 
+/** The error by which upstream says that it does not deliver a message because nobody pays for it. */
+export const UNPAID_CODE = 131_042;
+
+const UNPAID_DAYS = 1;
+
+/** The alert is over a day after the last such message: nothing of upstream says that the account is in order. */
+export function unpaidReport(wabaId: string, phoneNumberId: string, reportedAt: Date): ProblemReport {
+  const reason = `Upstream does not deliver messages of the number ${phoneNumberId}: the payment method of the account is missing or has a problem.`;
+  const subject = `payment of ${phoneNumberId}`;
+  return { wabaId, kind: 'account_restricted', subject, reason, reportedAt, days: UNPAID_DAYS };
+}
+
 type UpstreamProblem = Pick<ProblemReport, 'wabaId' | 'subject' | 'reportedAt'> & {
   tenantId: string;
   reason: string;

@@ -1,10 +1,10 @@
 import { noteTemplates } from '../../features/accounts/templates.ts';
-import { noteProblems } from '../../features/accounts/upstream-problems.ts';
+import { noteProblems, UNPAID_CODE } from '../../features/accounts/upstream-problems.ts';
+import { OPTED_OUT_CODE } from '../../features/customers/opt-outs.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { GROUP_FIELDS } from '../split/groups.ts';
 import { readHistory } from '../split/history.ts';
-import { isOptedOut } from '../split/preferences.ts';
-import type { StatusItem } from '../split/status-items.ts';
+import { hasError, type StatusItem } from '../split/status-items.ts';
 import type { Owned, UpstreamItem } from '../split/upstream-items.ts';
 import { applyCalls } from './calls.ts';
 import { applyEchoes } from './echoes.ts';
@@ -12,7 +12,7 @@ import { valuesOfNumbers } from './field-values.ts';
 import { applyGroups } from './groups.ts';
 import { keepHistory } from './history.ts';
 import { applyPreferences, preferenceReports, refusedReports } from './opt-outs.ts';
-import { problemReports } from './problem-reports.ts';
+import { problemReports, unpaidReports } from './problem-reports.ts';
 import { applyHandovers, applyStandby } from './routing.ts';
 import { templateReports } from './templates.ts';
 
@@ -26,9 +26,15 @@ const APPLIED_FIELDS: readonly string[] = [
   ...GROUP_FIELDS,
 ];
 
+/** What they say is of more than the message. */
+const APPLIED_ERRORS = [OPTED_OUT_CODE, UNPAID_CODE];
+
 /** Whether an item leads to more than its event, its message and its status. */
 export function isApplied({ item }: Owned): boolean {
-  return item.kind === 'upstream' || (item.kind === 'status' && isOptedOut(item));
+  return (
+    item.kind === 'upstream' ||
+    (item.kind === 'status' && APPLIED_ERRORS.some((code) => hasError(item, code)))
+  );
 }
 
 /** Stores what changes in other fields than `messages` lead to, under the lock of customers (locks.ts) that the caller holds. */
@@ -36,11 +42,12 @@ export async function applyFields(trx: Transaction, owned: readonly Owned[]): Pr
   const applied = owned.filter(isApplied);
   if (applied.length === 0) return;
   const fields = applied.map(({ item }) => item).filter((item) => item.kind === 'upstream');
+  const refused = (code: number) => applied.filter(isStatus).filter(({ item }) => hasError(item, code));
   const now = new Date();
-  await noteProblems(
-    trx,
-    fields.flatMap((item) => problemReports(item, now)),
-  );
+  await noteProblems(trx, [
+    ...fields.flatMap((item) => problemReports(item, now)),
+    ...unpaidReports(refused(UNPAID_CODE), now),
+  ]);
   await noteTemplates(
     trx,
     fields.flatMap((item) => templateReports(item, now)),
@@ -58,7 +65,7 @@ export async function applyFields(trx: Transaction, owned: readonly Owned[]): Pr
   );
   await applyPreferences(
     trx,
-    [...refusedReports(applied.filter(isStatus)), ...preferenceReports(of('user_preferences'))],
+    [...refusedReports(refused(OPTED_OUT_CODE)), ...preferenceReports(of('user_preferences'))],
     now,
   );
   await keepHistory(

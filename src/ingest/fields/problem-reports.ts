@@ -1,5 +1,7 @@
-import type { ProblemReport } from '../../features/accounts/upstream-problems.ts';
+import { type ProblemReport, unpaidReport } from '../../features/accounts/upstream-problems.ts';
 import type { FieldItem } from '../split/field-items.ts';
+import type { StatusItem } from '../split/status-items.ts';
+import type { Owned } from '../split/upstream-items.ts';
 
 type Value = Record<string, unknown>;
 type Report = Pick<ProblemReport, 'kind' | 'subject' | 'reason' | 'days'>;
@@ -121,6 +123,13 @@ const READERS: Readonly<Record<string, Reader>> = {
   phone_number_quality_update: numberQuality,
   account_update: account,
 };
+
+/** Numbers whose messages upstream did not deliver for want of a payment method. */
+export function unpaidReports(statuses: readonly Owned<StatusItem>[], now: Date): ProblemReport[] {
+  return statuses.map(({ item: { phoneNumberId, at }, wabaId }) =>
+    unpaidReport(wabaId, phoneNumberId, at === null || at > now ? now : at),
+  );
+}
 
 /** The problems that a change in a field reports; a value of another form than upstream documents reports none. */
 export function problemReports(

@@ -1,9 +1,9 @@
 import type { Subscriber } from '../../engine/endpoint/endpoint-settings.ts';
 import type { Contact } from '../../features/customers/customers.ts';
+import { isApplied } from '../fields/apply-fields.ts';
 import type { SavedCustomers } from '../senders/save-customers.ts';
 import type { Spelled } from '../split/item-context.ts';
 import type { MessageItem } from '../split/message-items.ts';
-import { isOptedOut } from '../split/preferences.ts';
 import type { StatusItem } from '../split/status-items.ts';
 import type { Owned } from '../split/upstream-items.ts';
 
@@ -97,7 +97,7 @@ export function isPlain(owned: Owned): owned is Owned<PlainItem> {
   if (item.kind === 'upstream' || item.kind === 'payment' || item.groupId !== null) return false;
   const { userId, waId } = personOf(item);
   if (userId === null && waId === null) return false;
-  if (item.kind === 'status') return item.participant === null && !isOptedOut(item);
+  if (item.kind === 'status') return item.participant === null && !isApplied(owned);
   return !item.placeholder && item.identityChange === null && item.media === null && item.order === null;
 }
 

@@ -1,13 +1,10 @@
-import { items, type JsonNode, member, parseJson, stringOf, textOf } from '../../platform/json/json-text.ts';
+import { items, type JsonNode, member, stringOf } from '../../platform/json/json-text.ts';
 import { boundedIdOf } from '../../platform/json/storable-text.ts';
 import { type PersonIds, timestampOf, waIdOf } from './item-context.ts';
-import type { StatusItem } from './status-items.ts';
 
 export type Preference = PersonIds & { isStop: boolean; at: Date | null };
 
 const CATEGORY = 'marketing_messages';
-
-const OPTED_OUT_CODE = '131050';
 
 /**
  * The wishes about marketing in a value of the field `user_preferences`; the form is after
@@ -30,10 +27,4 @@ export function readPreferences(value: JsonNode): Preference[] {
 function idsIn(node: JsonNode | null): PersonIds {
   const phone = boundedIdOf(member(node, 'wa_id'));
   return { waId: phone === null ? null : waIdOf(phone), userId: boundedIdOf(member(node, 'user_id')) };
-}
-
-/** Whether upstream did not deliver a message because the customer wants no marketing. */
-export function isOptedOut({ errorsJson }: Pick<StatusItem, 'errorsJson'>): boolean {
-  if (errorsJson?.includes(OPTED_OUT_CODE) !== true) return false;
-  return items(parseJson(errorsJson)).some((error) => textOf(member(error, 'code')) === OPTED_OUT_CODE);
 }

@@ -4,6 +4,7 @@ import {
   type JsonNode,
   member,
   members,
+  parseJson,
   sourceOf,
   sourceWithEdits,
   stringOf,
@@ -92,6 +93,12 @@ function readStatusItem(entry: JsonNode, context: ItemContext, path: string): St
     errorsJson: errors === null || errors.kind === 'null' ? null : sourceOf(errors),
     rawJson,
   };
+}
+
+/** Whether upstream reports a message with this error. */
+export function hasError({ errorsJson }: Pick<StatusItem, 'errorsJson'>, code: number): boolean {
+  if (errorsJson?.includes(String(code)) !== true) return false;
+  return items(parseJson(errorsJson)).some((error) => textOf(member(error, 'code')) === String(code));
 }
 
 /** Absent where upstream names none: it does so for the newer ids only. */

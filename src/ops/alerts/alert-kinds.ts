@@ -166,10 +166,11 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
     audience: 'both',
     notice: 'account.restricted',
     meaning:
-      'The upstream platform reports that the account violated a policy, or is restricted, banned or deleted. Messages may be refused.',
+      'The upstream platform reports that the account violated a policy, or is restricted, banned or deleted, or it does not deliver messages of a number because the payment method of the account is missing or has a problem (error 131042).',
     steps: [
       'Open the Business Support Home of the business at the upstream platform: it names the policy and the date.',
       'Fix the violation, or ask for a review there if it is a mistake.',
+      'Payment: add a valid payment method to the WhatsApp account in the billing settings of the business. Send the failed messages again. The alert ends a day after the last such failure.',
       'A violation or restriction is reported for 7 days, a ban until upstream lifts it.',
     ],
   },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../support/take-in.ts';
+import { fixtureBody } from '../../support/upstream-fixtures.ts';
 import { NUMBER, OTHER_WABA, startTestApi, WABA } from '../api/api-harness.ts';
 import { client } from '../deliveries/event-fixtures.ts';
 
@@ -115,4 +116,21 @@ describe('a call', () => {
     const states = await query(database, `select distinct state from inbox`);
     expect(states).toEqual([{ state: 'done' }]);
   });
+});
+
+test('a voicemail is the audio message that it is, with the id of a call', async () => {
+  const { database, only } = await world();
+  await takeIn(database, fixtureBody('in_audio_voicemail_wacid'));
+  expect(await only()).toMatchObject({
+    customerServiceWindow: { isOpen: expect.any(Boolean), lastInboundAt: expect.any(String) },
+    lastMessage: {
+      metaMessageId: expect.stringMatching(/^wacid\./),
+      direction: 'inbound',
+      type: 'audio',
+      mediaPending: true,
+      mediaType: 'audio',
+    },
+  });
+  const types = await query(database, 'select distinct event_type as type from events');
+  expect(types).toEqual([{ type: 'message' }]);
 });

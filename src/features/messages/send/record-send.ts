@@ -2,6 +2,7 @@ import { publishEvents } from '../../../engine/deliveries/publish.ts';
 import type { Database, Transaction } from '../../../platform/postgres/database.ts';
 import { retryBriefly } from '../../../platform/temporal/activity-kit.ts';
 import { finishTask } from '../../../platform/temporal/workflow-tasks.ts';
+import { noteProblems, UNPAID_CODE, unpaidReport } from '../../accounts/upstream-problems.ts';
 import { noteRefusedRecipient, OPTED_OUT_CODE } from '../../customers/opt-outs.ts';
 import { findThread } from '../conversations/thread.ts';
 import { localMessageId } from '../messages.ts';
@@ -133,6 +134,8 @@ async function publishFailure(
   const base = { wabaId, tenantId, phoneNumberId, conversationId, messageId };
   await publishEvents(trx, [{ ...base, type: 'status', eventId: id, laneKey: id, dataJson }], at);
   if (error.upstream?.code === OPTED_OUT_CODE) await noteRefusedRecipient(trx, base, at);
+  if (error.upstream?.code === UNPAID_CODE)
+    await noteProblems(trx, [unpaidReport(wabaId, phoneNumberId, at)]);
 }
 
 type FailedSend = Pick<FailedMessage, 'phoneNumberId' | 'displayPhoneNumber' | 'recipient' | 'content'> & {
