@@ -29,7 +29,7 @@ const WITHOUT_PROOF = [
 /** The form asks for the password itself, so only users with a second factor are asked for a code. */
 const ASKS_FOR_CODE = ['POST /portal/account/password'];
 const CHANGING = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
-const KEYED = /^\/(api\/external|graph)(\/|$)/;
+const KEYED = /^\/(api\/(external|platform)|graph)(\/|$)/;
 const SIGNED = '/upstream/webhook';
 
 const api = apiOfFile();
