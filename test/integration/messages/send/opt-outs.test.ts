@@ -238,7 +238,7 @@ describe('the tenant', () => {
     await call('', { customer: phone, scope: 'marketing', phoneNumberId: stack.number });
     const other = await stack.newTenant();
     const { status } = await other.send({ ...marketing(phone), phoneNumberId: other.number });
-    expect(status).toBe(200);
+    expect([200, 202]).toContain(status);
     const answer = await stack.app.inject({
       method: 'POST',
       url: '/api/external/opt-outs/search',
@@ -254,7 +254,9 @@ describe('a message that waits', () => {
     const { phone } = someone();
     await stack.addFault({ match: 'send', kind: 'status', status: 503, code: 131016, times: 1 });
     const sending = stack.send(marketing(phone));
-    await eventually('the first attempt', async () => (await stack.sendRequests()).length, { is: 1 });
+    // The message of another tenant may still wait.
+    const tried = async () => (await stack.sendRequests()).filter(({ id }) => id === stack.number).length;
+    await eventually('the first attempt', tried, { is: 1 });
     await takeIn(stack.database, stop(phone));
     const { status, body } = await sending;
     expect([status, body.error.code, body.error.message]).toEqual([
@@ -262,7 +264,8 @@ describe('a message that waits', () => {
       'message_not_sent',
       expect.stringContaining('wants no marketing'),
     ]);
-    expect(await stack.sent()).toEqual([]);
+    const sent = (await stack.sent()).filter((one) => JSON.stringify(one).includes(phone));
+    expect(sent).toEqual([]);
   });
 });
 
