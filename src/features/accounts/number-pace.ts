@@ -58,7 +58,7 @@ export async function wabaOfNumber(database: Database, phoneNumberId: string): P
   return row.wabaId;
 }
 
-function unknownNumber(phoneNumberId: string): RequestError {
+export function unknownNumber(phoneNumberId: string): RequestError {
   const message = `There is no phone number with the id ${shown(phoneNumberId)}.`;
   return new RequestError('unknown_phone_number', message);
 }

@@ -15,6 +15,7 @@ import * as optOuts from './migrations/0007-opt-outs.ts';
 import * as paceOfUpstream from './migrations/0008-pace-of-upstream.ts';
 import * as messageTemplates from './migrations/0009-message-templates.ts';
 import * as platformApi from './migrations/0010-platform-api.ts';
+import * as marketingRoute from './migrations/0011-marketing-route.ts';
 import { query } from './sql.ts';
 
 /** One that sets `transaction` to false runs without one, as a concurrent index needs it. */
@@ -34,6 +35,7 @@ export const MIGRATIONS: Migrations = {
   '0008-pace-of-upstream': { up: paceOfUpstream.up, down: paceOfUpstream.down },
   '0009-message-templates': { up: messageTemplates.up, down: messageTemplates.down },
   '0010-platform-api': { up: platformApi.up, down: platformApi.down },
+  '0011-marketing-route': { up: marketingRoute.up, down: marketingRoute.down },
 };
 
 export type SchemaState = {

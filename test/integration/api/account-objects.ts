@@ -41,7 +41,6 @@ export async function addAccountObjects(database: Database, account: Numbers): P
     await addReplay(database, account);
     await addErasure(database, account.wabaId);
     await addAlert(database, account);
-    await addTemplate(database, account, `template_${index}`);
   }
   await noteTemplates(
     database,
@@ -143,17 +142,6 @@ export async function addErasure(database: Database, wabaId: string): Promise<vo
        from wabas where waba_id = :wabaId`,
     { signature: JSON.stringify(signature), wabaId },
   );
-}
-
-/** As upstream listed it a moment ago. */
-async function addTemplate(database: Database, { wabaId }: Numbers, name: string): Promise<void> {
-  await execute(
-    database,
-    `insert into message_templates (waba_id, template_id, name, language, status, category, content, content_at)
-     values (:wabaId, cast(:wabaId as text) || :name, :name, 'en', 'APPROVED', 'UTILITY', '{}', now())`,
-    { wabaId, name },
-  );
-  await execute(database, 'update wabas set templates_listed_at = now() where waba_id = :wabaId', { wabaId });
 }
 
 async function addAlert(database: Database, { wabaId }: Numbers): Promise<void> {

@@ -14,6 +14,7 @@ import {
   RequestError,
 } from '../../../platform/request-input.ts';
 import { AccessTokenProblem, knownWaba, listPhoneNumbers, listWabas, openAccessToken } from '../accounts.ts';
+import { MARKETING_ROUTES, setMarketingRoute } from '../marketing-route.ts';
 import { listNumberPaces, paceOfNumber, setNumberPace, wabaOfNumber } from '../number-pace.ts';
 import { removeNumber } from '../remove-number.ts';
 import { addWaba, type GivenPhoneNumber, type SavedWaba, setAccessToken } from '../wabas.ts';
@@ -32,6 +33,7 @@ export function wabaCommand(): Command {
     .addCommand(listCommand())
     .addCommand(setTokenCommand())
     .addCommand(setPaceCommand())
+    .addCommand(setMarketingCommand())
     .addCommand(numberRemoveCommand());
 }
 
@@ -226,6 +228,27 @@ function setPaceCommand(): Command {
     return {
       json: { wabaId, phoneNumberId, messagesPerSecond },
       text: `Up to ${pace} messages per second leave ${phoneNumberId}${messagesPerSecond === null ? ' (the default)' : ''}.`,
+    };
+  });
+}
+
+function setMarketingCommand(): Command {
+  const command = new Command('set-marketing')
+    .description(
+      'which call of upstream the marketing templates of one phone number go to: auto (marketing_messages, and messages where upstream refuses them there), always (marketing_messages) or never (messages)',
+    )
+    .argument('<phoneNumberId>')
+    .addOption(
+      new Option('--route <route>', 'auto, always or never').choices(MARKETING_ROUTES).makeOptionMandatory(),
+    );
+  const example = 'waba set-marketing 800000000000111 --route never';
+  return adminAction<{ route: string }>(command, example, async ({ tools, args, options: { route } }) => {
+    const [phoneNumberId = ''] = args;
+    const wabaId = await wabaOfNumber(tools.database, phoneNumberId);
+    await setMarketingRoute(tools, wabaId, { phoneNumberId, route });
+    return {
+      json: { wabaId, phoneNumberId, route },
+      text: `The route of marketing templates of ${phoneNumberId} is ${route}.`,
     };
   });
 }

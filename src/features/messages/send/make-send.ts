@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isTokenError } from '../../../platform/graph/graph-error.ts';
 import { tokenProblemOf, tryNoteTokenRefused } from '../../accounts/access-tokens.ts';
 import { AccessTokenProblem, openAccessToken } from '../../accounts/accounts.ts';
+import { pathAfterRefusal } from './marketing-path.ts';
 import { withUpstreamMedia } from './message-content.ts';
 import { endedMeanwhile } from './opted-out.ts';
 import { type SendTurn, takeSendTurn } from './outbound-messages.ts';
@@ -113,7 +114,9 @@ async function attempt(
     return { outcome: 'failed', summary: sendErrorText(ended) };
   }
   const payload = upstreamMedia.size === 0 ? payloadJson : withUpstreamMedia(payloadJson, upstreamMedia);
-  const outcome = await sender.sendMessage(phoneNumberId, payload, token, upstreamPath);
+  const first = await sender.sendMessage(phoneNumberId, payload, token, upstreamPath);
+  const other = await pathAfterRefusal(database, turn, first);
+  const outcome = other === null ? first : await sender.sendMessage(phoneNumberId, payload, token, other);
   await forgetRefusedMedia(tools, turn, outcome);
   const verdict = judgeSend(outcome, { ...turn, retryMs: sending.retryHours * HOUR_MS });
   if (outcome.kind === 'refused' && isTokenError(outcome) && 'error' in verdict) {

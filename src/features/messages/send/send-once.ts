@@ -16,6 +16,7 @@ import {
   type SendResponse,
   saveIdempotentResponse,
 } from './idempotency-keys.ts';
+import { pathFor } from './marketing-path.ts';
 import { findMediaUploads } from './media-uploads.ts';
 import { type MediaUse, mediaUsesOf } from './message-content.ts';
 import { CategoryNeeded } from './opted-out.ts';
@@ -63,7 +64,11 @@ export async function sendOnce(context: SendTools, call: SendCall): Promise<Resp
   }
   await checkMedia(database, wabaId, body);
   const category = await checkTemplate(database, wabaId, body);
-  const messageId = await queueKnown(context, call, category);
+  const upstreamPath =
+    call.upstreamPath === 'marketing_messages'
+      ? call.upstreamPath
+      : await pathFor(database, body.phoneNumberId, category);
+  const messageId = await queueKnown(context, { ...call, upstreamPath }, category);
   // The key was taken between our look and our attempt to take it.
   if (messageId === null) return await sendOnce(context, call);
   void sends.start({ ...sendMessageTask(wabaId, messageId), tenantId: account.tenantId });

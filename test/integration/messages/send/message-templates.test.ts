@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { runAdmin } from '../../../support/admin-cli.ts';
 import { takeIn } from '../../../support/take-in.ts';
 import { addFacadeKey } from '../../api/graph/facade-key.ts';
 import { askApi } from './ask-api.ts';
@@ -137,5 +138,71 @@ describe('a message with a template', () => {
     expect((await stack.send(send('unknown_one', 'Asha'))).status).toBe(200);
     await report('message_template_components_update', { message_template_element: 'Hello' });
     expect((await stack.send(send('order_ready'))).status).toBe(200);
+  });
+});
+
+const offer = {
+  to: '+12025550143',
+  type: 'template',
+  template: { name: 'summer_offer', language: { code: 'en_US' } },
+};
+
+/** The calls by which messages were sent since the last look. */
+async function calls(): Promise<string[]> {
+  const { data } = (await (await fetch(`${stack.sandboxUrl}/sandbox/requests`)).json()) as {
+    data: { method: string; path: string }[];
+  };
+  await fetch(`${stack.sandboxUrl}/sandbox/requests`, { method: 'DELETE' });
+  return data.flatMap(({ method, path }) => (method === 'POST' ? (path.split('/').at(-1) ?? '') : []));
+}
+
+const refuseOnce = async (code: number) =>
+  await stack.addFault({ match: 'send', kind: 'status', status: 400, code, times: 1 });
+
+const setRoute = async (route: string) =>
+  await runAdmin(stack.settings, ['waba', 'set-marketing', stack.number, '--route', route, '--json']);
+
+describe('a marketing template', () => {
+  test('goes to marketing_messages, others and unknown ones to messages, by the facade too', async () => {
+    expect((await stack.send(offer)).status).toBe(200);
+    expect(await calls()).toEqual(['messages']);
+    await ask('?refresh=true');
+    expect((await stack.send(offer)).status).toBe(200);
+    expect((await facade(offer)).status).toBe(200);
+    expect((await stack.send(send('order_ready', 'Asha', 'ORD-7'))).status).toBe(200);
+    expect(await calls()).toEqual(['marketing_messages', 'marketing_messages', 'messages']);
+  });
+
+  test.each([131_055, 134_100, 134_102])(
+    'that is refused there with %i is sent to messages, once',
+    async (code) => {
+      await ask('?refresh=true');
+      await refuseOnce(code);
+      expect((await stack.send(offer)).status).toBe(200);
+      expect(await calls()).toEqual(['marketing_messages', 'messages']);
+      expect(await stack.sent()).toHaveLength(1);
+    },
+  );
+
+  test('that messages does not take is sent to marketing_messages', async () => {
+    await refuseOnce(131_063);
+    expect((await stack.send(offer)).status).toBe(200);
+    expect(await calls()).toEqual(['messages', 'marketing_messages']);
+  });
+
+  test('goes where the operator wants it, and its refusal there is final and explained', async () => {
+    await ask('?refresh=true');
+    await calls();
+    await setRoute('never');
+    expect((await stack.send(offer)).status).toBe(200);
+    await setRoute('always');
+    await refuseOnce(134_102);
+    const { status, body } = await stack.send(offer);
+    expect([status, body.error.advice]).toEqual([424, expect.stringContaining('onboarding')]);
+    expect(await calls()).toEqual(['messages', 'marketing_messages']);
+    await setRoute('auto');
+    await refuseOnce(134_102);
+    expect((await facade({ ...offer, product_policy: 'STRICT' })).status).toBe(400);
+    expect(await calls()).toEqual(['marketing_messages']);
   });
 });

@@ -26,6 +26,7 @@ test('the admin command line explains every command with an example of it, and o
       'waba list',
       'waba set-token',
       'waba set-pace',
+      'waba set-marketing',
       'waba remove-number',
       'waba check',
       'waba remove',
