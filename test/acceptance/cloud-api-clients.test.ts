@@ -82,6 +82,18 @@ test('pywa sends, uploads, reads, receives messages and statuses, and sets up th
   for (const id of result.sent) expect(result.statuses).toContainEqual([id, 'read', customer]);
 });
 
+test('heyoo sends, uploads, sends a template with a picture, reads, marks as read and receives statuses', async () => {
+  const python = await pythonEnvironment('heyoo');
+  if (python === null) return;
+  const { result, customer, text } = await talk(python.python, scriptOf('heyoo_client.py'));
+  expect(result).toMatchObject({
+    media: [68, { success: true }],
+    received: [{ text, from: customer, name: 'Asha', type: 'text', read: { success: true } }],
+    states: expect.arrayContaining(['delivered', 'read', 'sent']),
+  });
+  expect(result.sent).toHaveLength(4);
+});
+
 test('whatsapp-api-js and @kapso/whatsapp-cloud-api send, upload, read and receive', async () => {
   const place = await npmPackages('cloud-api', NPM);
   const script = join(place, 'clients.mjs');

@@ -19,6 +19,7 @@ export const PYTHON_PACKAGES = {
   webhooks: () => ['standardwebhooks==1.1.0'],
   schemathesis: () => ['schemathesis==4.32.5'],
   pywa: () => ['pywa==4.5.0'],
+  heyoo: () => ['heyoo==0.1.2'],
   client: () => [...checks(), ...receiver('fastapi')],
   'client-packing': () => requirementsIn('clients/python/requirements-packing.in'),
   // The client itself is found beside its source.
