@@ -40,7 +40,7 @@ export async function noteProblems(trx: Transaction, reports: readonly ProblemRe
   );
 }
 
-/** The error by which upstream says that it does not deliver a message because nobody pays for it. */
+/** The error by which upstream says that it does not deliver a message for want of a payment method. */
 export const UNPAID_CODE = 131_042;
 
 const UNPAID_DAYS = 1;

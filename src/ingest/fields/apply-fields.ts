@@ -26,7 +26,7 @@ const APPLIED_FIELDS: readonly string[] = [
   ...GROUP_FIELDS,
 ];
 
-/** What they say is of more than the message. */
+/** Errors of a status that say something about more than its message. */
 const APPLIED_ERRORS = [OPTED_OUT_CODE, UNPAID_CODE];
 
 /** Whether an item leads to more than its event, its message and its status. */

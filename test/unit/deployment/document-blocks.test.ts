@@ -25,6 +25,7 @@ const RUN_BY_BEGINNING: readonly [document: string, beginning: string][] = [
   ['cli.md', 'heliograph verify'],
   ['cloud-api.md', 'curl -s'],
   ['cloud-api/libraries.md', 'from pywa'],
+  ['cloud-api/libraries.md', 'from heyoo'],
   ['cloud-api/libraries.md', 'import { WhatsAppAPI }'],
   ['cloud-api/libraries.md', 'import { WhatsAppClient }'],
   ['cloud-api/n8n.md', '{\n  "messaging_product"'],
