@@ -59,17 +59,23 @@ describe('cloud-api.md and its pages', () => {
     expect(messages[0]?.id).toMatch(/^wamid\./);
   });
 
-  test('pywa sends', async ({ skip }) => {
-    const python = await pythonEnvironment('pywa');
+  test.for([
+    [
+      'pywa',
+      () => `app = None\n${blockThatBegins('cloud-api/libraries.md', 'from pywa')}`,
+      `client.send_message(to=customer, text="Hello").id`,
+    ],
+    [
+      'heyoo',
+      () => blockThatBegins('cloud-api/libraries.md', 'from heyoo'),
+      `client.send_message("Hello", customer)["messages"][0]["id"]`,
+    ],
+  ] as const)('%s sends', async ([name, block, send], { skip }) => {
+    const python = await pythonEnvironment(name);
     if (python === null) return skip();
     const { base, phone } = values();
-    const block = replaced(blockThatBegins('cloud-api/libraries.md', 'from pywa'), {
-      [BASE]: base,
-      '<phone number id>': phone,
-      'ck_…': tenant().apiKey,
-    });
-    const text = `app = None\n${block}\nprint(client.send_message(to="${to()}", text="Hello").id)\n`;
-    writeFileSync(join(folder, 'cloud.py'), text);
+    const text = replaced(block(), { [BASE]: base, '<phone number id>': phone, 'ck_…': tenant().apiKey });
+    writeFileSync(join(folder, 'cloud.py'), `${text}\ncustomer = "${to()}"\nprint(${send})\n`);
     expect((await run(python.python, ['cloud.py'], { cwd: folder })).stdout).toMatch(/^wamid\./);
   });
 
