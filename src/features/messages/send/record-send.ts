@@ -66,9 +66,15 @@ export async function recordFailed(
   from: readonly SendState[] = ['sending', 'unknown'],
 ): Promise<boolean> {
   return await database.transaction(async (trx) => {
-    const kept = (await isOfAnotherResponder(trx, input, error)) ? { ...error, isOthersThread: true } : error;
-    const ended = await endMessage(trx, input, { state: 'failed', from, error: JSON.stringify(kept) });
-    if (ended) await publishFailure(trx, input, error);
+    const end = (of: readonly SendState[], kept: SendError) =>
+      endMessage(trx, input, { state: 'failed', from: of, error: JSON.stringify(kept) });
+    const ended = await end(from, error);
+    if (ended) {
+      const message = await findFailedMessage(trx, input.wabaId, input.messageId);
+      const isOthersThread = await isOfAnotherResponder(trx, input.wabaId, message, error);
+      if (isOthersThread) await end(['failed'], { ...error, isOthersThread });
+      await publishFailure(trx, input, message, error);
+    }
     if (ended || !from.includes('queued')) await finish(trx, input);
     return ended;
   });
@@ -77,12 +83,12 @@ export async function recordFailed(
 /** Whether upstream refused a free-form message to a conversation that another responder has; templates need no ownership. */
 async function isOfAnotherResponder(
   trx: Transaction,
-  { wabaId, messageId }: SendMessageInput,
+  wabaId: string,
+  { type, conversationId }: FailedMessage,
   error: SendError,
 ): Promise<boolean> {
-  if (error.code !== 'upstream_refused') return false;
-  const { type, conversationId } = await findFailedMessage(trx, wabaId, messageId);
-  return type !== 'template' && (await findThread(trx, wabaId, conversationId))?.owner === 'other';
+  if (error.code !== 'upstream_refused' || type === 'template') return false;
+  return (await findThread(trx, wabaId, conversationId))?.owner === 'other';
 }
 
 /** Others wait with it where upstream said so. */
@@ -116,9 +122,9 @@ async function finish(trx: Transaction, input: SendMessageInput): Promise<void> 
 async function publishFailure(
   trx: Transaction,
   { wabaId, messageId }: SendMessageInput,
+  message: FailedMessage,
   error: SendError,
 ): Promise<void> {
-  const message = await findFailedMessage(trx, wabaId, messageId);
   const { tenantId, phoneNumberId, conversationId } = message;
   const at = new Date();
   const { id, statusJson, dataJson } = failedStatus({ ...message, messageId, error, at });

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { recordFailed } from '../../../../src/features/messages/send/record-send.ts';
 import { takeIn } from '../../../support/take-in.ts';
 import { sendingStackOfFile, textTo } from './sending-stack.ts';
 
@@ -81,3 +82,9 @@ test.each([138_038, 2_494_191])(
     }
   },
 );
+
+test('a refusal of a message that was erased meanwhile is over', async () => {
+  const gone = { wabaId: stack.wabaId, messageId: '999999999' };
+  const error = { code: 'upstream_refused', message: 'Refused.', upstream: { code: 131_047 } } as const;
+  expect(await recordFailed(stack.database, gone, error)).toBe(false);
+});
