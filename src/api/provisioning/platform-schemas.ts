@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { ExternalTenant } from '../../features/accounts/external-tenants.ts';
+import { type ExternalTenant, REFERENCE as NAME } from '../../features/accounts/external-tenants.ts';
 import {
   effectivePolicy,
   POLICY_NAMES,
@@ -11,7 +11,7 @@ import { count, dateTime, named, nullable, parameter, text } from '../external/s
 import type { PlatformCall } from './platform-operation.ts';
 
 /** A name that the program gives, as it stands in a path. */
-export const REFERENCE = '^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$';
+export const REFERENCE = NAME.source;
 
 export const EXTERNAL_ID = parameter(
   Type.String({ pattern: REFERENCE }),

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { TEMPLATE_FIELDS, walkTemplates } from '../../features/accounts/template-walk.ts';
+import { walkTemplates } from '../../features/accounts/template-walk.ts';
 import { listTemplates, type MessageTemplate, templatesListedAt } from '../../features/accounts/templates.ts';
 import { membersOf } from '../../platform/json/json-members.ts';
 import type { ExternalContext } from '../external/external-app.ts';
@@ -86,7 +86,6 @@ export const listMessageTemplates = restOperation({
 
 /** What a request may wait for; the daily walk copies what is left. */
 const WALK_MS = 8_000;
-const PER_PAGE = 100;
 /** Upstream counts each page; who asks again at once gets what is known. */
 const FRESH_MS = 10_000;
 
@@ -96,9 +95,7 @@ async function refreshTemplates(context: ExternalContext, wabaId: string): Promi
   if (listedAt !== null && Date.now() - listedAt.getTime() < FRESH_MS) return;
   const until = Date.now() + WALK_MS;
   await callUpstream(context, wabaId, async (client, token) => {
-    const page = { filter: {}, fields: TEMPLATE_FIELDS, limit: PER_PAGE, token };
-    const listPage = (after: string | null) => client.listMessageTemplates(wabaId, { ...page, after });
-    await walkTemplates(database, wabaId, listPage, () => Date.now() < until);
+    await walkTemplates(database, wabaId, { client, token }, () => Date.now() < until);
   });
 }
 

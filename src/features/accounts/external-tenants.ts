@@ -23,7 +23,7 @@ export type ExternalTenant = {
 };
 
 /** A name that the operator's program gives; it stands in paths and logs. */
-const REFERENCE = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$/;
+export const REFERENCE = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$/;
 
 /** Throws RequestError `invalid_value` with `param`. */
 export function checkReference(param: string, text: string): string {

@@ -16,7 +16,7 @@ import {
   numbersWorkflowId,
   saveNumbersProblem,
 } from './followed-numbers.ts';
-import { TEMPLATE_FIELDS, walkTemplates } from './template-walk.ts';
+import { walkTemplates } from './template-walk.ts';
 import { templatesListedAt } from './templates.ts';
 
 export type NumberLookupTools = {
@@ -66,7 +66,6 @@ export async function lookUpNumbers(tools: NumberLookupTools, asked: AskedNumber
 }
 
 const TEMPLATES_FRESH_MS = 20 * 3_600_000;
-const TEMPLATES_PER_PAGE = 100;
 
 /** Once a day, which makes up for reports that were lost. Without an answer the next look tries again; numbers do not wait for it. */
 async function copyTemplates(
@@ -76,9 +75,8 @@ async function copyTemplates(
 ): Promise<void> {
   const listedAt = await templatesListedAt(database, wabaId);
   if (listedAt !== null && Date.now() - listedAt.getTime() < TEMPLATES_FRESH_MS) return;
-  const page = { filter: {}, fields: TEMPLATE_FIELDS, limit: TEMPLATES_PER_PAGE, token };
   try {
-    await walkTemplates(database, wabaId, (after) => graph.listMessageTemplates(wabaId, { ...page, after }));
+    await walkTemplates(database, wabaId, { client: graph, token });
   } catch (error) {
     if (!(error instanceof GraphError)) throw error;
     logger.warn({ wabaId, problem: error.message }, 'the message templates of a WABA could not be listed');

@@ -16,6 +16,8 @@ export function upstreamPerSecond(level: string | null, isInApp: boolean): numbe
   return level === 'STANDARD' ? USUAL : null;
 }
 
+type NumberTools = { database: Database } & Audited;
+
 type KnownPace = { messagesPerSecond: number | null; upstreamPerSecond: number | null };
 
 /** An operator decides, for the number or with `setting` for all; then upstream. */
@@ -28,7 +30,7 @@ export function paceOfNumber(known: KnownPace, setting: number | null): number {
  * Throws RequestError: `invalid_value`, `unknown_phone_number`.
  */
 export async function setNumberPace(
-  { database, actor }: { database: Database } & Audited,
+  tools: NumberTools,
   wabaId: string,
   change: { phoneNumberId: string; messagesPerSecond: number | null },
 ): Promise<void> {
@@ -39,14 +41,30 @@ export async function setNumberPace(
   if (!isPace) {
     throw invalidValue(`The pace must be 1 to ${FASTEST} messages per second.`, 'messagesPerSecond');
   }
+  await setOfNumber(tools, wabaId, phoneNumberId, {
+    column: 'messages_per_second',
+    action: 'phone_number.pace_set',
+    detail: { messagesPerSecond },
+  });
+}
+
+/** Sets a column of a number to the one value of `detail`. Throws RequestError `unknown_phone_number`. */
+export async function setOfNumber(
+  { database, actor }: NumberTools,
+  wabaId: string,
+  phoneNumberId: string,
+  {
+    column,
+    action,
+    detail,
+  }: { column: string; action: string; detail: Record<string, string | number | null> },
+): Promise<void> {
+  const [value = null] = Object.values(detail);
   await database.transaction(async (trx) => {
-    const text =
-      'update phone_numbers set messages_per_second = :messagesPerSecond where waba_id = :wabaId and phone_number_id = :phoneNumberId';
-    const changed = await execute(trx, text, { messagesPerSecond, wabaId, phoneNumberId });
+    const text = `update phone_numbers set ${column} = :value where waba_id = :wabaId and phone_number_id = :phoneNumberId`;
+    const changed = await execute(trx, text, { value, wabaId, phoneNumberId });
     if (changed === 0) throw unknownNumber(phoneNumberId);
-    const detail = { messagesPerSecond };
-    const target = `phone number ${phoneNumberId}`;
-    await recordChange(trx, actor, { wabaId, action: 'phone_number.pace_set', target, detail });
+    await recordChange(trx, actor, { wabaId, action, target: `phone number ${phoneNumberId}`, detail });
   });
 }
 
@@ -58,7 +76,7 @@ export async function wabaOfNumber(database: Database, phoneNumberId: string): P
   return row.wabaId;
 }
 
-export function unknownNumber(phoneNumberId: string): RequestError {
+function unknownNumber(phoneNumberId: string): RequestError {
   const message = `There is no phone number with the id ${shown(phoneNumberId)}.`;
   return new RequestError('unknown_phone_number', message);
 }

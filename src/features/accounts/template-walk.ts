@@ -1,13 +1,15 @@
 import type { TemplatePage } from '../../platform/graph/graph-calls.ts';
+import type { GraphClient } from '../../platform/graph/graph-client.ts';
 import { membersOf, textOf } from '../../platform/json/json-members.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { endTemplateWalk, languageOf, noteTemplates, type TemplateReport } from './templates.ts';
 
 /** What upstream is asked for of each. */
-export const TEMPLATE_FIELDS =
+const TEMPLATE_FIELDS =
   'id,name,language,status,category,components,parameter_format,quality_score,rejected_reason';
 
 const MAX_PAGES = 100;
+const PER_PAGE = 100;
 
 /**
  * Copies the templates of a WABA, page by page; those that upstream no longer lists go. False: `mayGoOn` ended it before, and those
@@ -16,13 +18,14 @@ const MAX_PAGES = 100;
 export async function walkTemplates(
   database: Database,
   wabaId: string,
-  listPage: (after: string | null) => Promise<TemplatePage>,
+  { client, token }: { client: Pick<GraphClient, 'listMessageTemplates'>; token: string },
   mayGoOn: () => boolean = () => true,
 ): Promise<boolean> {
   const startedAt = new Date();
   let after: string | null = null;
   for (let page = 0; page < MAX_PAGES && mayGoOn(); page += 1) {
-    const listed: TemplatePage = await listPage(after);
+    const asked = { filter: {}, fields: TEMPLATE_FIELDS, limit: PER_PAGE, after, token };
+    const listed: TemplatePage = await client.listMessageTemplates(wabaId, asked);
     await noteTemplates(
       database,
       listed.templates.flatMap((template) => reportOf(wabaId, template, startedAt)),

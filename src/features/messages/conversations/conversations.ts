@@ -195,6 +195,9 @@ export async function isWindowOpen(
   return (await queryValue<boolean>(database, text, { wabaId, conversationId })) ?? false;
 }
 
+/** SQL over `conversations c` with LAST_WRITTEN as `written`. */
+const WINDOW_COLUMNS = `written.at as "lastInboundAt", c.last_call_at as "lastCallAt", ${IS_WINDOW_OPEN} as "isWindowOpen"`;
+
 export type ServiceWindow = { isWindowOpen: boolean; lastInboundAt: Date | null; lastCallAt: Date | null };
 
 /** The customer service windows of these conversations of a WABA, by id. */
@@ -205,8 +208,7 @@ export async function serviceWindows(
 ): Promise<Map<string, ServiceWindow>> {
   const rows = await query<ServiceWindow & { id: string }>(
     database,
-    `select c.id, written.at as "lastInboundAt", c.last_call_at as "lastCallAt", ${IS_WINDOW_OPEN} as "isWindowOpen"
-       from conversations c cross join lateral (${LAST_WRITTEN}) as written
+    `select c.id, ${WINDOW_COLUMNS} from conversations c cross join lateral (${LAST_WRITTEN}) as written
       where c.waba_id = :wabaId and c.id = any (cast(:conversationIds as bigint[]))`,
     { wabaId, conversationIds },
   );
@@ -223,9 +225,7 @@ export async function findConversation(
     database,
     `select ${CONVERSATION_COLUMNS}, n.display_phone_number as "displayPhoneNumber",
             n.verified_name as "verifiedName", counted.inbound as "inboundCount", counted.outbound as "outboundCount",
-            written.at as "lastInboundAt", c.last_call_at as "lastCallAt",
-            g.description as "groupDescription",
-            ${IS_WINDOW_OPEN} as "isWindowOpen"
+            g.description as "groupDescription", ${WINDOW_COLUMNS}
        from (select coalesce(merged_into, id) as id from conversations
               where waba_id = :wabaId and id = :conversationId) as kept
        join conversations c on c.id = kept.id and c.waba_id = :wabaId

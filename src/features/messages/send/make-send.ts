@@ -104,11 +104,9 @@ async function attempt(
 ): Promise<SendResult> {
   const { database, sender, sending, logger } = tools;
   const { phoneNumberId, upstreamPath, payloadJson, upstreamMedia } = turn;
-  const ended = await endedMeanwhile(database, { ...input, ...turn }, async (template) => {
-    const find = async (name: string) =>
-      await sender.listMessageTemplates(input.wabaId, { filter: { name }, limit: 100, after: null, token });
-    return await categories.categoryOf(input.wabaId, template, find);
-  });
+  const ended = await endedMeanwhile(database, { ...input, ...turn }, (template) =>
+    categories.categoryOf(input.wabaId, template, async () => ({ client: sender, token })),
+  );
   if (ended !== null) {
     await untilRecorded(() => recordFailed(database, input, ended));
     return { outcome: 'failed', summary: sendErrorText(ended) };

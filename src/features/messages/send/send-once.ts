@@ -89,12 +89,11 @@ async function queueKnown(
   } catch (error) {
     if (!(error instanceof CategoryNeeded)) throw error;
     const { wabaId } = account;
-    const find = async (name: string) => {
+    const ask = async () => {
       const token = await openAccessToken(accounts, wabaId);
-      const client = await upstream.client();
-      return await client.listMessageTemplates(wabaId, { filter: { name }, limit: 100, after: null, token });
+      return { client: await upstream.client(), token };
     };
-    return await queue(await sends.categories.categoryOf(wabaId, body.template, find));
+    return await queue(await sends.categories.categoryOf(wabaId, body.template, ask));
   }
 }
 
