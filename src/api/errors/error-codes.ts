@@ -1,5 +1,8 @@
+import { NO_SUCH_NUMBER } from '../../features/accounts/accounts.ts';
+import { SEND_REFUSALS } from '../../features/messages/send/send-refusals.ts';
 import { DELIVERY_ERROR_CODES } from './delivery-error-codes.ts';
 import { PLATFORM_ERROR_CODES } from './platform-error-codes.ts';
+import { SENDING_ERROR_CODES } from './sending-error-codes.ts';
 
 /** Every error code of the HTTP API: the one list behind the responses and the page /docs/errors. */
 
@@ -246,7 +249,7 @@ const CODES = {
   },
   unknown_phone_number: {
     status: 422,
-    message: 'The WABA has no such phone number.',
+    message: NO_SUCH_NUMBER,
     advice: 'Use a phoneNumberId returned by GET /me.',
   },
   unknown_endpoint: {
@@ -261,12 +264,12 @@ const CODES = {
   },
   unknown_media: {
     status: 422,
-    message: 'There is no such uploaded file.',
+    message: SEND_REFUSALS.unknown_media,
     advice: 'Use an id returned by POST /api/external/media, and a key of the same WABA.',
   },
   media_expired: {
     status: 422,
-    message: 'The uploaded file has expired.',
+    message: SEND_REFUSALS.media_expired,
     advice: 'Upload it again: files are kept for 30 days.',
   },
   wrong_media_type: {
@@ -302,50 +305,7 @@ const CODES = {
     advice:
       'A key has 5 streams at a time, and a business 20. Close one, or try again after the time in the header Retry-After.',
   },
-  template_paused: {
-    status: 422,
-    message: 'The template is paused.',
-    advice:
-      'Upstream paused it for its quality. Nothing was sent. Wait until upstream releases it, or edit it; GET /api/external/message-templates?refresh=true copies its present state.',
-  },
-  template_disabled: {
-    status: 422,
-    message: 'The template is disabled.',
-    advice:
-      'Upstream disabled it for its quality. Nothing was sent. Use another template; GET /api/external/message-templates?refresh=true copies its present state.',
-  },
-  template_variables_wrong: {
-    status: 422,
-    message: 'The variables differ from those of the template.',
-    advice:
-      'The message names the variable that is missing or surplus. Nothing was sent. GET /api/external/message-templates?refresh=true copies the template as it is now.',
-  },
-  conversation_of_group: {
-    status: 422,
-    message: 'The conversation of a group has no owner among several responders.',
-    advice: 'Use the id of a conversation with one customer.',
-  },
-  message_not_inbound: {
-    status: 422,
-    message: 'Only a message of a customer can be marked as read.',
-    advice: 'Use the serviceMessageId of a message whose "direction" is "inbound".',
-  },
-  payment_configuration_required: {
-    status: 422,
-    message: 'The payment configuration is unknown.',
-    advice:
-      'The order message was not sent through this service, or names no configuration: give its name in the parameter "paymentConfiguration".',
-  },
-  idempotency_key_in_flight: {
-    status: 409,
-    message: 'A request with this Idempotency-Key is still in progress.',
-    advice: 'Repeat the request after the time in the header Retry-After; nothing is done twice.',
-  },
-  idempotency_key_reused: {
-    status: 422,
-    message: 'The Idempotency-Key was used with another body.',
-    advice: 'Use a new key for each request, and repeat a request with the same body.',
-  },
+  ...SENDING_ERROR_CODES,
   upstream_refused: {
     status: 424,
     message: 'The upstream platform refused the request.',

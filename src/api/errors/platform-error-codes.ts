@@ -1,8 +1,10 @@
+import { SUSPENDED } from '../../features/accounts/suspension.ts';
+
 /** Error codes of the platform API, and of tenants whom it has suspended. */
 export const PLATFORM_ERROR_CODES = {
   tenant_suspended: {
     status: 403,
-    message: 'The business is suspended: it receives messages, and sends and changes nothing.',
+    message: SUSPENDED,
     advice:
       'Messages are received and delivered as before. Ask the operator of the service why it is suspended.',
   },

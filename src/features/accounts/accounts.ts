@@ -145,6 +145,19 @@ export async function listPhoneNumbers(database: Database, wabaId: string): Prom
   );
 }
 
+export const NO_SUCH_NUMBER = 'The WABA has no such phone number.';
+
+/** Throws RequestError `unknown_phone_number`. */
+export async function requireNumber(
+  database: Database,
+  wabaId: string,
+  phoneNumberId: string,
+): Promise<void> {
+  const numbers = await listPhoneNumbers(database, wabaId);
+  if (numbers.some((one) => one.phoneNumberId === phoneNumberId)) return;
+  throw new RequestError('unknown_phone_number', NO_SUCH_NUMBER, 'phoneNumberId');
+}
+
 /** Who a WABA belongs to and its numbers; null when there is none such. One statement: it is asked often. */
 export async function findAccountIdentity(
   database: Database,

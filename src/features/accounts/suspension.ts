@@ -3,7 +3,7 @@ import { queryValue } from '../../platform/postgres/sql.ts';
 import { RequestError } from '../../platform/request-input.ts';
 
 /** For the tenant: the reason is the operator's own. */
-const SUSPENDED = 'The business is suspended: it receives messages, and sends and changes nothing.';
+export const SUSPENDED = 'The business is suspended: it receives messages, and sends and changes nothing.';
 
 export async function isSuspended(database: Database, tenantId: string): Promise<boolean> {
   const text = 'select suspended_at is not null from tenants where id = :tenantId';

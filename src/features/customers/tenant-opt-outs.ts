@@ -1,7 +1,7 @@
 import { type Audited, recordChange } from '../../platform/audit/audit.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { RequestError } from '../../platform/request-input.ts';
-import { listPhoneNumbers } from '../accounts/accounts.ts';
+import { requireNumber } from '../accounts/accounts.ts';
 import type { CustomerReference } from './customer-reference.ts';
 import { addOptOut, endOptOuts, listOptOuts, type NewOptOut, type OptOutRow } from './opt-outs.ts';
 import { actualPerson, contactIdOf, personOf } from './person.ts';
@@ -18,11 +18,7 @@ export async function noteOptOut(
   given: Pick<NewOptOut, 'scope' | 'source'> & { phoneNumberId?: string; reason?: string },
 ): Promise<OptOutRow> {
   const { phoneNumberId = null, reason = null, scope, source } = given;
-  const numbers = phoneNumberId === null ? [] : await listPhoneNumbers(database, wabaId);
-  if (phoneNumberId !== null && !numbers.some((one) => one.phoneNumberId === phoneNumberId)) {
-    const message = 'The WABA has no such phone number.';
-    throw new RequestError('unknown_phone_number', message, 'phoneNumberId');
-  }
+  if (phoneNumberId !== null) await requireNumber(database, wabaId, phoneNumberId);
   return await database.transaction(async (trx) => {
     const contactId = await contactOf(trx, wabaId, customer);
     const id = await addOptOut(trx, { wabaId, contactId, phoneNumberId, scope, source, reason });

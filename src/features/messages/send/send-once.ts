@@ -4,7 +4,7 @@ import { membersOf, textOf } from '../../../platform/json/json-members.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { RateLimitError, RequestError } from '../../../platform/request-input.ts';
 import type { StartTask } from '../../../platform/temporal/workflow-starter.ts';
-import { listPhoneNumbers, openAccessToken } from '../../accounts/accounts.ts';
+import { openAccessToken, requireNumber } from '../../accounts/accounts.ts';
 import { findTemplate } from '../../accounts/templates.ts';
 import { templateProblem } from './check-template.ts';
 import {
@@ -23,6 +23,7 @@ import { CategoryNeeded } from './opted-out.ts';
 import { findSendProgress, type SendPath, type SendProgress } from './outbound-messages.ts';
 import { isOutcome, type OutcomeWaiter } from './outcome-waiter.ts';
 import { HOLD_MS, queueMessage, type Sender } from './queue-message.ts';
+import { SEND_REFUSALS } from './send-refusals.ts';
 import type { SendRequest } from './send-request.ts';
 import { sendMessageTask } from './send-task.ts';
 import type { TemplateCategories } from './template-categories.ts';
@@ -58,10 +59,7 @@ export async function sendOnce(context: SendTools, call: SendCall): Promise<Resp
   const { wabaId } = account;
   const known = key === null ? null : await findIdempotencyKey(database, wabaId, key);
   if (key !== null && known !== null) return await repeat(context, call, key, known);
-  const numbers = await listPhoneNumbers(database, wabaId);
-  if (!numbers.some(({ phoneNumberId }) => phoneNumberId === body.phoneNumberId)) {
-    throw new RequestError('unknown_phone_number', 'The WABA has no such phone number.', 'phoneNumberId');
-  }
+  await requireNumber(database, wabaId, body.phoneNumberId);
   await checkMedia(database, wabaId, body);
   const category = await checkTemplate(database, wabaId, body);
   const upstreamPath =
@@ -123,11 +121,7 @@ async function repeat(
   const { database } = context;
   const { wabaId } = call.account;
   if (!known.sameRequest) {
-    throw new RequestError(
-      'idempotency_key_reused',
-      'The Idempotency-Key was used with another body.',
-      IDEMPOTENCY_KEY,
-    );
+    throw new RequestError('idempotency_key_reused', SEND_REFUSALS.idempotency_key_reused, IDEMPOTENCY_KEY);
   }
   if (known.response !== null) return { response: known.response, replayed: true };
   const progress = await findSendProgress(database, wabaId, known.messageId);
@@ -135,7 +129,7 @@ async function repeat(
   if (isAbandoned || (progress !== null && isOutcome(progress))) {
     return { response: await finalResponse(context, call, known.messageId), replayed: true };
   }
-  const message = 'A request with this Idempotency-Key is still in progress.';
+  const message = SEND_REFUSALS.idempotency_key_in_flight;
   throw new RateLimitError(message, RETRY_AFTER_MS, 'idempotency_key_in_flight');
 }
 
@@ -172,8 +166,8 @@ function checkUse(
   { param, kind }: MediaUse,
   file: { mediaType: string; mimeType: string; isExpired: boolean } | undefined,
 ): void {
-  if (file === undefined) throw new RequestError('unknown_media', 'There is no such uploaded file.', param);
-  if (file.isExpired) throw new RequestError('media_expired', 'The uploaded file has expired.', param);
+  if (file === undefined) throw new RequestError('unknown_media', SEND_REFUSALS.unknown_media, param);
+  if (file.isExpired) throw new RequestError('media_expired', SEND_REFUSALS.media_expired, param);
   if (file.mediaType === kind) return;
   const message = `The file is of type ${file.mediaType} (${file.mimeType}) and cannot be sent as ${kind}.`;
   throw new RequestError('wrong_media_type', message, param);

@@ -1,0 +1,49 @@
+import { SEND_REFUSALS } from '../../features/messages/send/send-refusals.ts';
+
+/** Error codes of what is sent: templates, conversations, and repeated requests. */
+export const SENDING_ERROR_CODES = {
+  template_paused: {
+    status: 422,
+    message: 'The template is paused.',
+    advice:
+      'Upstream paused it for its quality. Nothing was sent. Wait until upstream releases it, or edit it; GET /api/external/message-templates?refresh=true copies its present state.',
+  },
+  template_disabled: {
+    status: 422,
+    message: 'The template is disabled.',
+    advice:
+      'Upstream disabled it for its quality. Nothing was sent. Use another template; GET /api/external/message-templates?refresh=true copies its present state.',
+  },
+  template_variables_wrong: {
+    status: 422,
+    message: 'The variables differ from those of the template.',
+    advice:
+      'The message names the variable that is missing or surplus. Nothing was sent. GET /api/external/message-templates?refresh=true copies the template as it is now.',
+  },
+  conversation_of_group: {
+    status: 422,
+    message: 'The conversation of a group has no owner among several responders.',
+    advice: 'Use the id of a conversation with one customer.',
+  },
+  message_not_inbound: {
+    status: 422,
+    message: 'Only a message of a customer can be marked as read.',
+    advice: 'Use the serviceMessageId of a message whose "direction" is "inbound".',
+  },
+  payment_configuration_required: {
+    status: 422,
+    message: 'The payment configuration is unknown.',
+    advice:
+      'The order message was not sent through this service, or names no configuration: give its name in the parameter "paymentConfiguration".',
+  },
+  idempotency_key_in_flight: {
+    status: 409,
+    message: SEND_REFUSALS.idempotency_key_in_flight,
+    advice: 'Repeat the request after the time in the header Retry-After; nothing is done twice.',
+  },
+  idempotency_key_reused: {
+    status: 422,
+    message: SEND_REFUSALS.idempotency_key_reused,
+    advice: 'Use a new key for each request, and repeat a request with the same body.',
+  },
+} as const;
