@@ -6,6 +6,7 @@ import { databaseDigest, objectIdsOf } from '../../support/database-digest.ts';
 import { addAccountObjects, spreadIds } from './account-objects.ts';
 import { addKey, NUMBER, OTHER_NUMBER, OTHER_WABA, startTestApi, type TestApi, WABA } from './api-harness.ts';
 import { startUpstream } from './api-upstream.ts';
+import { BODIES, REFERENCES_NEED, SEARCHES } from './matrix-bodies.ts';
 import {
   type Answer,
   ask,
@@ -365,20 +366,6 @@ test('the same requests with the right key and ids get through and do change thi
   }
   expect(await databaseDigest(api.database)).not.toEqual(before);
 });
-
-/** For routes with an id in the path that take no empty body. */
-const BODIES: Record<string, unknown> = { controlThread: { action: 'release' } };
-
-/** Bodies that select: what is unknown selects nothing. */
-const SEARCHES = ['searchConversations', 'searchOptOuts'];
-
-/** What a body must hold besides an id so that the id is looked at. */
-const REFERENCES_NEED: Record<string, Record<string, unknown>> = {
-  addOptOut: { customer: '+12025550143', scope: 'marketing' },
-  endOptOut: { customer: '+12025550143', evidence: 'x' },
-  createWebhookEndpoint: { url: 'https://93.184.216.34/hook' },
-  sendMessage: { to: '+12025550143', type: 'text', text: { body: 'x' } },
-};
 
 const ownPaths = new Map<string, string>();
 

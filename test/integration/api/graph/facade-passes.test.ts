@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { execute } from '../../../../src/platform/postgres/sql.ts';
-import { addKey, apiOfFile } from '../api-harness.ts';
-import { addFacadeKey } from './facade-key.ts';
+import { apiOfFile } from '../api-harness.ts';
+import { type Asked, askFacade } from './ask-facade.ts';
 import { startRecordingUpstream, TOKEN, type UpstreamAccount } from './recording-upstream.ts';
 
 let upstream: Awaited<ReturnType<typeof startRecordingUpstream>>;
@@ -18,19 +17,6 @@ beforeEach(async () => {
   upstream.reply(() => ({ json: { success: true } }));
 });
 
-type Asked = { method?: string; body?: unknown; bearer?: string | null };
-
-async function ask(path: string, { method = 'GET', body, bearer = own.key }: Asked = {}) {
-  const headers = {
-    ...(bearer !== null && { authorization: `Bearer ${bearer}` }),
-    ...(body !== undefined && { 'content-type': 'application/json' }),
-  };
-  const payload = body === undefined ? {} : { payload: JSON.stringify(body) };
-  const answer = await api.app.inject({ method: method as 'GET', url: `/graph${path}`, headers, ...payload });
-  expect(answer.body).not.toContain(TOKEN);
-  return { status: answer.statusCode, json: answer.json(), text: answer.body };
-}
-
 /** A path with the ids of the accounts in place of their names. */
 function withIds(path: string): string {
   const ids: Record<string, string> = {
@@ -43,6 +29,8 @@ function withIds(path: string): string {
   };
   return path.replace(/[A-Z_]{4,}/g, (name) => ids[name] ?? name);
 }
+
+const ask = (path: string, asked: Asked = {}) => askFacade(api, path, { bearer: own.key, ...asked });
 
 const PASSED: [string, string, unknown?][] = [
   ['GET', '/WABA?fields=id,name'],
@@ -336,89 +324,8 @@ describe('what is not passed on', () => {
     expect(upstream.calls.filter(({ method }) => method !== 'GET')).toEqual([]);
   });
 
-  test('a key without the scope, a wrong one and none get upstream’s errors about tokens', async () => {
-    const { key: other } = await addKey(api.database, own.wabaId);
-    const path = `/v26.0/${own.wabaId}`;
-    expect(await ask(path, { bearer: other })).toMatchObject({ status: 403, json: { error: { code: 10 } } });
-    for (const bearer of ['EAAG', `ck_${'0'.repeat(64)}`, null]) {
-      expect(await ask(path, { bearer })).toMatchObject({ status: 401, json: { error: { code: 190 } } });
-    }
-    expect(upstream.calls).toEqual([]);
-  });
-
-  test('a key of the facade opens nothing else', async () => {
-    const headers = { authorization: `Bearer ${own.key}` };
-    const answer = await api.app.inject({ url: '/api/external/conversations', headers });
-    expect(answer.statusCode).toBe(403);
-  });
-
-  test('a key in the query is refused unless it was made for that', async () => {
-    const path = `/v14.0/${own.wabaId}/message_templates?access_token=`;
-    const { status, json } = await ask(`${path}${own.key}`, { bearer: null });
-    expect([status, json.error.code, json.error.message]).toEqual([
-      ...[403, 10],
-      expect.stringMatching(/only with the scope graph_query: .* "Authorization: Bearer"/),
-    ]);
-    // It is in the address, whatever the header says.
-    expect((await ask(`${path}${own.key}`)).status).toBe(403);
-    expect(upstream.calls).toEqual([]);
-    const key = await addFacadeKey(api.database, own.wabaId, ['graph', 'graph_query']);
-    expect((await ask(`${path}${key}`, { bearer: null })).status).toBe(200);
-    const onlyQuery = await addFacadeKey(api.database, own.wabaId, ['graph_query']);
-    expect((await ask(`${path}${onlyQuery}`, { bearer: null })).status).toBe(403);
-  });
-
-  test('a client that puts its key into the query finds it in the addresses of further pages, as upstream has it', async () => {
-    const page = `${upstream.url}/v14.0/${own.wabaId}/message_templates?access_token=${encodeURIComponent(TOKEN)}&limit=25&after=QVFI`;
-    upstream.reply(() => ({ json: { data: [], paging: { next: page } } }));
-    const key = await addFacadeKey(api.database, own.wabaId, ['graph', 'graph_query']);
-    const path = `/v14.0/${own.wabaId}/message_templates?access_token=${key}`;
-    const { next } = (await ask(path, { bearer: null })).json.paging;
-    expect(Object.fromEntries(new URL(next).searchParams)).toEqual({
-      limit: '25',
-      after: 'QVFI',
-      access_token: key,
-    });
-    const { pathname, search } = new URL(next);
-    const second = await ask(`${pathname.slice('/graph'.length)}${search}`, { bearer: null });
-    expect([second.status, upstream.calls.at(-1)?.url]).toEqual([
-      200,
-      `/v14.0/${own.wabaId}/message_templates?limit=25&after=QVFI`,
-    ]);
-    const byHeader = await ask(`/v14.0/${own.wabaId}/message_templates`);
-    expect(byHeader.text).not.toMatch(/ck_/);
-  });
-
   test('a slash at the end of a path changes nothing', async () => {
     expect((await ask(`/v26.0/${own.wabaId}/message_templates/?limit=1`)).status).toBe(200);
     expect(upstream.calls.at(-1)?.url).toBe(`/v26.0/${own.wabaId}/message_templates?limit=1`);
-  });
-
-  test('a token is described to its owner alone: with its expiry, and an app that the WABA sends to', async () => {
-    const apps = { data: [{ whatsapp_business_api_data: { id: '7001', name: 'gateway', link: '' } }] };
-    upstream.reply(() => ({ json: apps }));
-    const { status, json } = await ask(`/v17.0/debug_token?input_token=${own.key}`);
-    expect([status, json.data]).toEqual([
-      200,
-      expect.objectContaining({ app_id: '7001', expires_at: 0, is_valid: true }),
-    ]);
-    const expire = `update api_keys set expires_at = now() + interval '1 day' where waba_id = :wabaId`;
-    await execute(api.database, expire, { wabaId: own.wabaId });
-    const { data } = (await ask(`/v17.0/debug_token?input_token=${own.key}`)).json;
-    expect(data.expires_at * 1000).toBeGreaterThan(Date.now());
-    const other = await addFacadeKey(api.database, own.wabaId);
-    for (const input of [other, TOKEN, '', own.key.slice(0, -1)]) {
-      const answer = await ask(`/v17.0/debug_token?input_token=${encodeURIComponent(input)}`);
-      expect([answer.status, answer.json.error.code]).toEqual([403, 10]);
-    }
-  });
-
-  test('a key in the query is taken like the header, and not passed on', async () => {
-    const key = await addFacadeKey(api.database, own.wabaId, ['graph', 'graph_query']);
-    const { status } = await ask(`/v26.0/${own.wabaId}/message_templates?access_token=${key}`, {
-      bearer: null,
-    });
-    expect(status).toBe(200);
-    expect(upstream.calls.at(-1)?.url).toBe(`/v26.0/${own.wabaId}/message_templates`);
   });
 });

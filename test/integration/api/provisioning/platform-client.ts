@@ -41,3 +41,19 @@ export function fresh() {
   const digits = `${Date.now() % 1e9}${drawn}`.padStart(13, '7');
   return { name: `acme-${digits}`, wabaId: `95${digits}`, number: `85${digits}` };
 }
+
+/** A tenant with a WABA. */
+export async function tenantOf(ask: PlatformClient) {
+  const made = fresh();
+  await ask('PUT', `/tenants/${made.name}`, { businessName: 'Acme Ltd' });
+  const phoneNumbers = [{ phoneNumberId: made.number, displayPhoneNumber: '12025550100' }];
+  await ask('PUT', `/tenants/${made.name}/wabas/${made.wabaId}`, { phoneNumbers });
+  return made;
+}
+
+/** What a refusal says to programs. */
+export const errorOf = ({ status, body }: Awaited<ReturnType<PlatformClient>>) => [
+  status,
+  body.error?.code,
+  body.error?.param,
+];

@@ -1,0 +1,13 @@
+/** For routes with an id in the path that take no empty body. */
+export const BODIES: Record<string, unknown> = { controlThread: { action: 'release' } };
+
+/** Bodies that select: what is unknown selects nothing. */
+export const SEARCHES = ['searchConversations', 'searchOptOuts'];
+
+/** What a body must hold besides an id so that the id is looked at. */
+export const REFERENCES_NEED: Record<string, Record<string, unknown>> = {
+  addOptOut: { customer: '+12025550143', scope: 'marketing' },
+  endOptOut: { customer: '+12025550143', evidence: 'x' },
+  createWebhookEndpoint: { url: 'https://93.184.216.34/hook' },
+  sendMessage: { to: '+12025550143', type: 'text', text: { body: 'x' } },
+};
