@@ -2,7 +2,7 @@ import { noteCalls } from '../../features/customers/customers.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { conversationsWith } from '../senders/customer-conversations.ts';
 import { readCalls } from '../split/calls.ts';
-import type { FieldValue } from './field-values.ts';
+import { type FieldValue, notAfter } from './field-values.ts';
 
 /** Opens the customer service window of who called; a caller without a conversation has one from then on. */
 export async function applyCalls(trx: Transaction, values: readonly FieldValue[], now: Date): Promise<void> {
@@ -13,10 +13,9 @@ export async function applyCalls(trx: Transaction, values: readonly FieldValue[]
   const conversations = await conversationsWith(trx, calls, { isActivity: false });
   await noteCalls(
     trx,
-    // A time in the future would keep the window open.
     calls.map(({ at }, index) => ({
       conversationId: conversations[index] ?? '',
-      at: at > now ? now : at,
+      at: notAfter(at, now),
     })),
   );
 }

@@ -1,4 +1,5 @@
 import { findNumberOwners } from '../../features/accounts/accounts.ts';
+import { textOf } from '../../platform/json/json-members.ts';
 import { type JsonNode, parseJson } from '../../platform/json/json-text.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import type { FieldItem } from '../split/field-items.ts';
@@ -23,4 +24,14 @@ export async function valuesOfNumbers(
     if (owner?.wabaId !== wabaId || owner.removed) return [];
     return [{ wabaId, phoneNumberId, field, value: parseJson(valueJson, { deepNodes: 'mark' }) }];
   });
+}
+
+/** A time that upstream gave, or now: one in the future would outdo all later reports, and keep what it opens open. */
+export function notAfter(at: Date | null, now: Date): Date {
+  return at === null || at > now ? now : at;
+}
+
+/** A text or number of a report in one line, for people; empty for anything else. */
+export function lineOf(value: unknown, maxChars: number): string {
+  return textOf(value).toWellFormed().replaceAll(/\p{C}/gu, ' ').slice(0, maxChars).trim();
 }

@@ -10,7 +10,7 @@ import type { Transaction } from '../../platform/postgres/database.ts';
 import { BatchCustomers } from '../senders/batch-customers.ts';
 import { spellingsOf, writeContacts } from '../senders/save-customers.ts';
 import { type GroupReport, readGroupReports } from '../split/groups.ts';
-import type { FieldValue } from './field-values.ts';
+import { type FieldValue, notAfter } from './field-values.ts';
 
 type OwnedReport = Omit<GroupReport, 'at'> & { at: Date; wabaId: string; phoneNumberId: string };
 
@@ -21,9 +21,7 @@ type OwnedReport = Omit<GroupReport, 'at'> & { at: Date; wabaId: string; phoneNu
 export async function applyGroups(trx: Transaction, values: readonly FieldValue[], now: Date): Promise<void> {
   const reports = values.flatMap(({ wabaId, phoneNumberId, value }) =>
     readGroupReports(value).map((report): OwnedReport => {
-      // A time in the future would outdo all later reports.
-      const at = report.at === null || report.at > now ? now : report.at;
-      return { ...report, at, wabaId, phoneNumberId };
+      return { ...report, at: notAfter(report.at, now), wabaId, phoneNumberId };
     }),
   );
   if (reports.length === 0) return;

@@ -8,7 +8,7 @@ import type { Spelled } from '../split/item-context.ts';
 import { readPreferences } from '../split/preferences.ts';
 import type { StatusItem } from '../split/status-items.ts';
 import type { Owned } from '../split/upstream-items.ts';
-import type { FieldValue } from './field-values.ts';
+import { type FieldValue, notAfter } from './field-values.ts';
 
 type Report = Spelled & Omit<PreferenceReport, 'contactId' | 'at'> & { at: Date | null };
 
@@ -47,8 +47,7 @@ export async function applyPreferences(
     people.flatMap(({ wabaId, phoneNumberId, source, isStop, at }, index) => {
       const customer = found[index];
       const contactId = customer === undefined ? null : customers.current(customer).id;
-      // A time in the future would outdo all later reports.
-      const time = at === null || at > now ? now : at;
+      const time = notAfter(at, now);
       return contactId === null ? [] : [{ wabaId, phoneNumberId, contactId, source, isStop, at: time }];
     }),
   );

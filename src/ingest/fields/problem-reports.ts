@@ -2,6 +2,7 @@ import { type ProblemReport, unpaidReport } from '../../features/accounts/upstre
 import type { FieldItem } from '../split/field-items.ts';
 import type { StatusItem } from '../split/status-items.ts';
 import type { Owned } from '../split/upstream-items.ts';
+import { lineOf, notAfter } from './field-values.ts';
 
 type Value = Record<string, unknown>;
 type Report = Pick<ProblemReport, 'kind' | 'subject' | 'reason' | 'days'>;
@@ -12,10 +13,7 @@ const DAYS = 7;
 const SHARED_DAYS = 1;
 const MAX_CHARS = 200;
 
-function text(value: unknown): string {
-  const given = typeof value === 'string' || typeof value === 'number' ? String(value) : '';
-  return given.toWellFormed().replaceAll(/\p{C}/gu, ' ').slice(0, MAX_CHARS).trim();
-}
+const text = (value: unknown) => lineOf(value, MAX_CHARS);
 
 function objectIn(value: Value, name: string): Value {
   const member = value[name];
@@ -127,7 +125,7 @@ const READERS: Readonly<Record<string, Reader>> = {
 /** Numbers whose messages upstream did not deliver for want of a payment method. */
 export function unpaidReports(statuses: readonly Owned<StatusItem>[], now: Date): ProblemReport[] {
   return statuses.map(({ item: { phoneNumberId, at }, wabaId }) =>
-    unpaidReport(wabaId, phoneNumberId, at === null || at > now ? now : at),
+    unpaidReport(wabaId, phoneNumberId, notAfter(at, now)),
   );
 }
 
@@ -136,8 +134,7 @@ export function problemReports(
   { field, wabaId, phoneNumberId, valueJson, reportedAt }: FieldItem,
   now: Date,
 ): ProblemReport[] {
-  // A time in the future would outdo all later reports.
-  const at = reportedAt === null || reportedAt > now ? now : reportedAt;
+  const at = notAfter(reportedAt, now);
   if (field === 'standby' && phoneNumberId !== null) {
     const reason = `Another responder has conversations of the number ${phoneNumberId}.`;
     return [

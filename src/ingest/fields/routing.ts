@@ -6,7 +6,7 @@ import { conversationsWith } from '../senders/customer-conversations.ts';
 import { readHandover } from '../split/handovers.ts';
 import { readCopiedStatuses, readCopies } from '../split/standby.ts';
 import { saveAppMedia } from './app-media.ts';
-import type { FieldValue } from './field-values.ts';
+import { type FieldValue, notAfter } from './field-values.ts';
 
 /** Puts copies of what another responder has into their conversations; never in place of what is ours. */
 export async function applyStandby(
@@ -28,8 +28,7 @@ export async function applyStandby(
     copies.map(({ rawJson: content, customer: _customer, media: _media, sentAt, ...copy }, index) => ({
       ...copy,
       content,
-      // A time in the future would outdo all handovers.
-      sentAt: sentAt === null || sentAt > now ? now : sentAt,
+      sentAt: notAfter(sentAt, now),
       conversationId: conversations[index] ?? '',
       origin: 'other_responder' as const,
     })),
@@ -54,7 +53,7 @@ export async function applyHandovers(
       conversationId: conversations[index] ?? '',
       owner,
       role,
-      since: at > now ? now : at,
+      since: notAfter(at, now),
     }),
   );
   await noteThreads(trx, reports);

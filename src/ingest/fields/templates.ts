@@ -1,15 +1,13 @@
 import { languageOf, type TemplateReport } from '../../features/accounts/templates.ts';
 import { membersOf } from '../../platform/json/json-members.ts';
 import type { FieldItem } from '../split/field-items.ts';
+import { lineOf, notAfter } from './field-values.ts';
 
 type Said = Partial<Pick<TemplateReport, 'status' | 'category' | 'quality' | 'rejectedReason' | 'isChanged'>>;
 
 const MAX_CHARS = 512;
 
-function text(value: unknown): string {
-  const given = typeof value === 'string' || typeof value === 'number' ? String(value) : '';
-  return given.toWellFormed().replaceAll(/\p{C}/gu, ' ').slice(0, MAX_CHARS).trim();
-}
+const text = (value: unknown) => lineOf(value, MAX_CHARS);
 
 /** Events after which a template can be sent again. */
 const APPROVED = new Set(['REINSTATED', 'UNPAUSED', 'UNARCHIVED']);
@@ -65,8 +63,7 @@ export function templateReports(
       templateId,
       name: text(value.message_template_name),
       language: languageOf(text(value.message_template_language)),
-      // A time in the future would outdo all later reports.
-      at: reportedAt === null || reportedAt > now ? now : reportedAt,
+      at: notAfter(reportedAt, now),
     },
   ];
 }
