@@ -48,7 +48,7 @@ export function findBinary(source: BinarySource, env: BinaryOptions['env']): str
 }
 
 function cachedAt(source: BinarySource, env: BinaryOptions['env']): string {
-  return join(cacheDirectory(env), executableName(source.name));
+  return join(cacheDirectory(env), executableName(source.cachedAs ?? source.name));
 }
 
 async function fillCache(source: BinarySource, target: string, options: BinaryOptions): Promise<string> {

