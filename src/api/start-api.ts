@@ -123,11 +123,11 @@ async function rehearse(config: Config, database: DatabasePool, logger: Logger):
 }
 
 /** Connections for each kind of work, so that none waits for another's. */
-function openDatabases({ database: { url, directUrl, poolMax } }: Config) {
+function openDatabases({ database }: Config) {
   const open = (name: string, max: number, options: Partial<DatabaseOptions> = {}) =>
-    openDatabase({ url, directUrl, poolMax: max, applicationName: `heliograph-${name}`, ...options });
+    openDatabase({ ...database, poolMax: max, applicationName: `heliograph-${name}`, ...options });
   return {
-    database: open('api', poolMax, { timeouts: REQUEST_TIMEOUTS }),
+    database: open('api', database.poolMax, { timeouts: REQUEST_TIMEOUTS }),
     ingressDatabase: open('ingress', INGRESS_POOL_MAX, { poolMin: 1, timeouts: INGRESS_TIMEOUTS }),
     lookupDatabase: open('lookup', LOOKUP_POOL_MAX, { timeouts: LOOKUP_TIMEOUTS }),
     portalDatabase: open('portal', PORTAL_POOL_MAX, { timeouts: REQUEST_TIMEOUTS }),

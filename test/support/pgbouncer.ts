@@ -34,6 +34,14 @@ function unpackPackages(): void {
     execFileSync('dpkg-deb', ['-x', name, '.'], { cwd: CACHE, stdio: 'ignore' });
 }
 
+/** Since 1.21 it can keep prepared statements. */
+export function keepsStatements({ command, libraries }: Program): boolean {
+  const env = { ...process.env, LD_LIBRARY_PATH: libraries };
+  const [, minor = '0'] =
+    /PgBouncer 1\.(\d+)/.exec(execFileSync(command, ['--version'], { env, encoding: 'utf8' })) ?? [];
+  return Number(minor) >= 21;
+}
+
 /** Starts it before a database, with few connections to the server, each given for one transaction. */
 export async function startPgBouncer(
   { command, libraries }: Program,

@@ -6,6 +6,7 @@ import { adminFailure, adminSettings, alignedFields, localStack } from '../../pl
 import { printableJson } from '../../platform/cli/terminal-text.ts';
 import { type Config, configWarnings } from '../../platform/config/config.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../../platform/crypto/secret-box.ts';
+import { losesNames } from '../../platform/postgres/connection.ts';
 import { openDatabase } from '../../platform/postgres/database.ts';
 import type { OfOthers } from './database-questions.ts';
 import { ageText, type Finding, fail, ok, unlessFine, warn } from './findings.ts';
@@ -42,6 +43,9 @@ export async function runDoctor(
   return status === 'fail' ? 1 : 0;
 }
 
+const NAMELESS =
+  'PostgreSQL parses each statement anew behind the pooler: HELIOGRAPH_DATABASE_POOLER_PREPARES=true saves that, if the pooler keeps them';
+
 async function examine(env: Environment, dataDir: string, others: OfOthers): Promise<CheckResult[]> {
   const settings = readSettings(env, dataDir);
   if ('problem' in settings) return [settings.problem];
@@ -50,6 +54,7 @@ async function examine(env: Environment, dataDir: string, others: OfOthers): Pro
     setDefaultCACertificates([...getCACertificates('default'), readFileSync(caPath, 'utf8')]);
   const warnings = configWarnings(config).map((text) => warn(text, 'change the setting'));
   const findings = warnings.length > 0 ? warnings : [ok('every setting is valid')];
+  if (losesNames(config.database)) findings.push(ok(NAMELESS));
   const own = findings.map((finding) => resultOf('settings', finding));
   const secretBox = makeSecretBox(parseEncryptionKeys(config.encryptionKeys));
   const database = openDatabase({ ...config.database, poolMax: 4, applicationName: 'heliograph-doctor' });

@@ -16,6 +16,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>) {
     database: {
       url: settings.text('HELIOGRAPH_DATABASE_URL'),
       directUrl: settings.text('HELIOGRAPH_DATABASE_DIRECT_URL'),
+      poolerPrepares: settings.boolean('HELIOGRAPH_DATABASE_POOLER_PREPARES'),
       poolMax: settings.integer('HELIOGRAPH_DATABASE_POOL_MAX'),
     },
     temporal: temporalSettings(settings),

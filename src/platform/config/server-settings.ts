@@ -13,6 +13,11 @@ export const SERVER_SETTINGS = {
     about:
       'the same database without a pooler, where HELIOGRAPH_DATABASE_URL leads to one: for LISTEN and migrations',
   }),
+  HELIOGRAPH_DATABASE_POOLER_PREPARES: setting({
+    kind: 'boolean',
+    fallback: 'false',
+    about: 'the pooler keeps prepared statements (PgBouncer 1.21 or newer with max_prepared_statements)',
+  }),
   HELIOGRAPH_DATABASE_POOL_MAX: setting({
     kind: 'integer',
     fallback: '10',

@@ -8,10 +8,11 @@ export type DatabaseOptions = {
   url: string;
   /**
    * The server itself, where `url` leads to a pooler that gives a connection for one transaction: for what needs a
-   * separate connection. Nothing of a session counts behind a pooler, so each transaction brings its settings, and no
-   * statement has a name.
+   * separate connection. Nothing of a session counts behind a pooler, so each transaction brings its settings.
    */
   directUrl?: string;
+  /** The pooler keeps prepared statements. Otherwise no statement has a name, and each is parsed and planned anew. */
+  poolerPrepares?: boolean;
   poolMax: number;
   /** So many stay open while unused: opening one takes as long as a whole delivery. */
   poolMin?: number;
@@ -88,6 +89,11 @@ export function transactionSettings(options: ConnectionOptions): string | null {
 
 export function isPooled({ directUrl }: Pick<DatabaseOptions, 'directUrl'>): boolean {
   return directUrl !== undefined && directUrl !== '';
+}
+
+/** Whether the next transaction may come to a connection that does not know the name of a statement. */
+export function losesNames(options: Pick<DatabaseOptions, 'directUrl' | 'poolerPrepares'>): boolean {
+  return isPooled(options) && options.poolerPrepares !== true;
 }
 
 /** The same database without the pooler, if there is one before it. */

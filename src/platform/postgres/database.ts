@@ -5,6 +5,7 @@ import {
   cutConnection,
   type DatabaseOptions,
   isPooled,
+  losesNames,
   type Notifier,
   openNotifier,
   type PoolUse,
@@ -81,7 +82,13 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
   };
   const notifier = openNotifier(() => connectionOf({ ...options, durable: false }));
   const waits = { count: 0, ms: 0 };
-  const parts = { pool, waits, notifier, settings: transactionSettings(options) };
+  const parts = {
+    pool,
+    waits,
+    notifier,
+    settings: transactionSettings(options),
+    hasNames: !losesNames(options),
+  };
   const alone = (text: string, bindings: Bindings | undefined) =>
     withClient(parts, (client) => runOn(statementsOn(client), text, bindings));
   const inOne = (text: string, bindings: Bindings | undefined) =>
@@ -122,11 +129,11 @@ function isUnanswered(error: unknown): boolean {
 }
 
 async function inTransaction<T>(parts: Parts, work: Work<T>): Promise<T> {
-  const { notifier, settings } = parts;
+  const { notifier, settings, hasNames } = parts;
   const notifications: [Channel, string][] = [];
   try {
     const result = await withClient(parts, (client) => {
-      const statements = settings === null ? statementsOn(client) : withoutNames(statementsOn(client));
+      const statements = hasNames ? statementsOn(client) : withoutNames(statementsOn(client));
       const open = { statements, notifications, settings };
       return bracket(open, ['begin', 'commit', 'rollback'], work);
     });
@@ -176,12 +183,12 @@ type Parts = {
   waits: Waits;
   notifier: Notifier;
   settings: string | null;
+  hasNames: boolean;
 };
 
 /** Notifications that follow when the transaction is committed. */
 type Open = { statements: Statements; notifications: [Channel, string][]; settings: string | null };
 
-/** A pooler may have the next transaction run on a connection that does not know the name. */
 function withoutNames(statements: Statements): Statements {
   return { ...statements, run: ({ text, values }) => statements.run({ text, values }) };
 }

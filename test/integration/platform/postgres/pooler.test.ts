@@ -4,7 +4,7 @@ import type { DatabaseOptions } from '../../../../src/platform/postgres/connecti
 import { LastStatements, openDatabase } from '../../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { startApiProcess } from '../../../support/application-process.ts';
-import { findPgBouncer, startPgBouncer } from '../../../support/pgbouncer.ts';
+import { findPgBouncer, keepsStatements, startPgBouncer } from '../../../support/pgbouncer.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../../support/test-accounts.ts';
 import { testDatabase } from '../../../support/test-database.ts';
 import { testSettings } from '../../../support/test-settings.ts';
@@ -19,6 +19,10 @@ const WABA = '900000000000101';
 const program = findPgBouncer();
 if (program === null)
   process.stdout.write('PgBouncer is neither installed nor to be had from apt: its tests do not run\n');
+
+const mayPrepare = program !== null && keepsStatements(program);
+if (program !== null && !mayPrepare)
+  process.stdout.write('PgBouncer is older than 1.21: what it keeps of statements is not tested\n');
 
 async function pooled(settings: readonly string[] = []) {
   if (program === null) throw new Error('unreachable');
@@ -87,30 +91,63 @@ describe.skipIf(program === null)('behind a pooler that gives a connection for o
     expect(await query(pool, 'select count(*)::integer as n from kept')).toEqual([{ n: 32 }]);
   });
 
-  test('API and worker take in and deliver, woken by notifications', async () => {
-    const { database, url, directUrl } = await pooled();
-    await seedFixtureAccounts(database);
-    const receiver = await startReceiver();
-    onTestFinished(() => receiver.close());
-    await addEndpoint(database, WABA, `${receiver.url}/hook`);
-    const settings = testSettings(url, { HELIOGRAPH_DATABASE_DIRECT_URL: directUrl });
-    expect((await run('migrate', settings)).code).toBe(0);
-    const api = await startApiProcess(settings);
-    onTestFinished(() => api.kill());
-    const worker = startWorkerProcess(settings);
-    onTestFinished(() => worker.stop());
-    await worker.ready();
-    expect((await fetch(`${api.url}/readyz`)).status).toBe(200);
-    const body = fixtureBody('in_text');
-    const answer = await fetch(`${api.url}/upstream/webhook`, {
-      method: 'POST',
-      body,
-      headers: signed(body),
-    });
-    expect(answer.status).toBe(200);
-    await eventually('delivered', () => receiver.received.length, { is: 1 });
-    expect(worker.output()).not.toMatch(/"level":50/);
-  });
+  test.skipIf(!mayPrepare).each([
+    [true, 1],
+    [false, 0],
+  ])(
+    'statements keep their names only if the pooler is said to keep them: %s',
+    async (poolerPrepares, kept) => {
+      const { opened } = await pooled(['max_prepared_statements = 50', 'default_pool_size = 1']);
+      const [one, other] = [opened({ poolerPrepares }), opened({ poolerPrepares, fixedPlans: true })];
+      const shown = await Promise.all(
+        Array.from({ length: 60 }, (_, n) =>
+          query(n % 2 === 0 ? one : other, `select ${n} + cast(:n as integer) as sum`, { n }),
+        ),
+      );
+      expect(shown).toEqual(Array.from({ length: 60 }, (_, n) => [{ sum: 2 * n }]));
+      const twice = () =>
+        query(opened({ poolerPrepares }), 'select cast(:marked as integer) as marked', { marked: 7 });
+      expect(await twice()).toEqual(await twice());
+      const named = await query(
+        opened(),
+        `select 1 from pg_prepared_statements where statement like '%as marked%' and statement not like '%prepared%'`,
+      );
+      expect(named).toHaveLength(kept);
+    },
+  );
+
+  test.each(mayPrepare ? ['false', 'true'] : ['false'])(
+    'API and worker take in and deliver, woken by notifications: %s',
+    async (prepares) => {
+      const { database, url, directUrl } = await pooled(
+        prepares === 'true' ? ['max_prepared_statements = 500'] : [],
+      );
+      await seedFixtureAccounts(database);
+      const receiver = await startReceiver();
+      onTestFinished(() => receiver.close());
+      await addEndpoint(database, WABA, `${receiver.url}/hook`);
+      const settings = testSettings(url, {
+        HELIOGRAPH_DATABASE_DIRECT_URL: directUrl,
+        HELIOGRAPH_DATABASE_POOLER_PREPARES: prepares,
+      });
+      expect((await run('migrate', settings)).code).toBe(0);
+      const api = await startApiProcess(settings);
+      onTestFinished(() => api.kill());
+      const worker = startWorkerProcess(settings);
+      onTestFinished(() => worker.stop());
+      await worker.ready();
+      expect((await fetch(`${api.url}/readyz`)).status).toBe(200);
+      const body = fixtureBody('in_text');
+      const answer = await fetch(`${api.url}/upstream/webhook`, {
+        method: 'POST',
+        body,
+        headers: signed(body),
+      });
+      expect(answer.status).toBe(200);
+      await eventually('delivered', () => receiver.received.length, { is: 1 });
+      expect(worker.output()).not.toMatch(/"level":50/);
+    },
+  );
 
   test('without the way round it, or with settings that it drops, no process starts, and one sentence says why', async () => {
     const sentence =
