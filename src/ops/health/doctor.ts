@@ -44,7 +44,7 @@ export async function runDoctor(
 }
 
 const NAMELESS =
-  'PostgreSQL parses each statement anew behind the pooler: HELIOGRAPH_DATABASE_POOLER_PREPARES=true saves that, if the pooler keeps them';
+  'PostgreSQL parses each statement each time behind the pooler: HELIOGRAPH_DATABASE_POOLER_PREPARES=true saves that, if the pooler keeps them';
 
 async function examine(env: Environment, dataDir: string, others: OfOthers): Promise<CheckResult[]> {
   const settings = readSettings(env, dataDir);

@@ -11,7 +11,7 @@ export type DatabaseOptions = {
    * separate connection. Nothing of a session counts behind a pooler, so each transaction brings its settings.
    */
   directUrl?: string;
-  /** The pooler keeps prepared statements. Otherwise no statement has a name, and each is parsed and planned anew. */
+  /** The pooler keeps prepared statements. Otherwise no statement has a name, and is parsed and planned each time. */
   poolerPrepares?: boolean;
   poolMax: number;
   /** So many stay open while unused: opening one takes as long as a whole delivery. */
