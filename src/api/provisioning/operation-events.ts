@@ -1,7 +1,6 @@
 import { Type } from 'typebox';
-import { externalTenant, namesOfTenants } from '../../features/accounts/external-tenants.ts';
-import { type ChainedEntry, readAuditFeed } from '../../platform/audit/audit-feed.ts';
-import { invalidValue, shown } from '../../platform/request-input.ts';
+import { externalTenant } from '../../features/accounts/external-tenants.ts';
+import { OPERATION_EVENT_TYPES, readOperationEvents } from '../../ops/feed/operation-events.ts';
 import { PAGE_PARAMETERS, walkOf } from '../external/page.ts';
 import {
   closed,
@@ -15,53 +14,9 @@ import {
 import { platformOperation } from './platform-operation.ts';
 import { REFERENCE } from './platform-schemas.ts';
 
-/** The entries of the audit log that are events, by their action; all others stay in the log. */
-const TYPES: Readonly<Record<string, string>> = {
-  'tenant.created': 'tenant.created',
-  'tenant.renamed': 'tenant.updated',
-  'tenant.external_id_set': 'tenant.updated',
-  'tenant.metadata_set': 'tenant.updated',
-  'tenant.policy_changed': 'tenant.updated',
-  'tenant.suspended': 'tenant.suspended',
-  'tenant.resumed': 'tenant.resumed',
-  'tenant.removed': 'tenant.removed',
-  'waba.saved': 'waba.saved',
-  'waba.access_token_set': 'waba.saved',
-  'waba.removed': 'waba.removed',
-  'waba.numbers_followed': 'waba.numbers_changed',
-  'waba.number_removed': 'waba.numbers_changed',
-  'key.created': 'key.created',
-  'key.limited': 'key.updated',
-  'key.rotated': 'key.updated',
-  'key.revoked': 'key.revoked',
-  'endpoint.created': 'endpoint.created',
-  'endpoint.updated': 'endpoint.updated',
-  'endpoint.paused': 'endpoint.paused',
-  'endpoint.disabled': 'endpoint.disabled',
-  'endpoint.enabled': 'endpoint.enabled',
-  'endpoint.deleted': 'endpoint.deleted',
-  'erasure.done': 'erasure.done',
-};
-
-const NAMES = [...new Set(Object.values(TYPES))];
-
-/** Of the details, ids and words of ours: no names, texts, URLs or reasons that people wrote. */
-const SHOWN_DETAILS = [
-  'scopes',
-  'expiresAt',
-  'endsAt',
-  'replacedBy',
-  'accessToken',
-  'phoneNumberIds',
-  'added',
-  'removed',
-  'phoneNumberId',
-  'kept',
-];
-
 const OperationEvent = named('OperationEvent', {
   id: text('opn_4711'),
-  type: Type.Enum(NAMES, { examples: ['key.created'] }),
+  type: Type.Enum(OPERATION_EVENT_TYPES, { examples: ['key.created'] }),
   occurredAt: dateTime('2026-11-20T10:00:00.000Z'),
   sequence: Type.Integer({ examples: [4711] }),
   tenant: nullable(Type.Object({ userId: Type.Integer(), externalId: nullable(Type.String()) }), {
@@ -110,54 +65,16 @@ export const listOperationEvents = platformOperation({
         : walkOf(cursors, ['operation events'], { ...page, order: 'asc' }, { types, tenant });
     const [after = '0'] = walk?.after ?? [];
     const limit = walk?.limit ?? MAX_LISTED;
-    const { entries, position, hasMore } = await readAuditFeed(database, {
-      actions: actionsOf(types),
+    const { events, position, hasMore } = await readOperationEvents(database, {
+      types: types?.split(',').map((type) => type.trim()) ?? ['*'],
       tenantId,
       after,
       limit,
     });
-    const names = await namesOfTenants(
-      database,
-      entries.flatMap((entry) => entry.tenantId ?? []),
-    );
-    const nextCursor = walk?.nextCursor([position], hasMore) ?? null;
-    return { data: entries.map((entry) => eventOf(entry, names)), hasMore, nextCursor };
+    return { data: events, hasMore, nextCursor: walk?.nextCursor([position], hasMore) ?? null };
   },
   json: (page) => page,
   example: 'list-operation-events --types tenant.*',
 });
 
 const MAX_LISTED = 100;
-
-/** Throws RequestError `invalid_value`. */
-function actionsOf(types: string | undefined): string[] {
-  const wanted = types?.split(',').map((type) => type.trim()) ?? ['*'];
-  const isOne = (pattern: string, type: string) =>
-    pattern === '*' || pattern === type || (pattern.endsWith('.*') && type.startsWith(pattern.slice(0, -1)));
-  const unknown = wanted.find((pattern) => !NAMES.some((type) => isOne(pattern, type)));
-  if (unknown !== undefined)
-    throw invalidValue(`There are no events of the type ${shown(unknown)}.`, 'types');
-  return Object.keys(TYPES).filter((action) => wanted.some((pattern) => isOne(pattern, TYPES[action] ?? '')));
-}
-
-const OBJECT_ID = /^(API key|endpoint) (\d+)$/;
-
-function eventOf(entry: ChainedEntry, names: ReadonlyMap<string, string | null>) {
-  const { position, at, tenantId, wabaId, actorUserId, actor, action, target, detail } = entry;
-  const [, kind, id] = OBJECT_ID.exec(target) ?? [];
-  const details = SHOWN_DETAILS.flatMap((name) => (detail[name] === undefined ? [] : [[name, detail[name]]]));
-  return {
-    id: `opn_${position}`,
-    type: TYPES[action] ?? action,
-    occurredAt: at,
-    sequence: Number(position),
-    tenant: tenantId === null ? null : { userId: Number(tenantId), externalId: names.get(tenantId) ?? null },
-    wabaId,
-    // The name of a user is an e-mail address.
-    actor: actorUserId === null ? actor.replace(/^.*@.*$/, 'a user') : `user ${actorUserId}`,
-    data: {
-      ...Object.fromEntries(details),
-      ...(id !== undefined && { [kind === 'endpoint' ? 'endpointId' : 'keyId']: id }),
-    },
-  };
-}

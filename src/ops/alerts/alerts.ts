@@ -1,4 +1,4 @@
-import { type Audited, recordBy } from '../../platform/audit/audit.ts';
+import { type Audited, recordBy, SYSTEM } from '../../platform/audit/audit.ts';
 import type { ErasedTable, NamedIn } from '../../platform/erasing.ts';
 import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
@@ -13,7 +13,10 @@ import type { Condition, Looked } from './conditions.ts';
 /** An alert that lasts is reported again after so long. */
 const REMIND_HOURS = 24;
 
-type Changed = Pick<Condition, 'kind' | 'wabaId' | 'subject' | 'reason' | 'details'> & { isManual: boolean };
+type Changed = Pick<Condition, 'kind' | 'tenantId' | 'wabaId' | 'subject' | 'reason' | 'details'> & {
+  id: string;
+  isManual: boolean;
+};
 
 /**
  * Brings alerts in line with the conditions that were found: opens what is new, ends what is over, and reports both at
@@ -31,13 +34,17 @@ export async function followConditions(
     const ended = await endOthers(trx, found, whole);
     const lasting = await takeReminders(trx);
     for (const [state, alerts] of Object.entries({ opened, lasting, resolved: ended })) {
-      for (const alert of alerts) await tell(trx, alert, state as NoticeState);
+      for (const alert of alerts) {
+        await tell(trx, alert, state as NoticeState);
+        if (state !== 'lasting') await note(trx, alert, state);
+      }
     }
     return { opened: opened.length, ended: ended.length };
   });
 }
 
-const CHANGED = 'a.kind, a.waba_id as "wabaId", a.subject, a.reason, a.details';
+const CHANGED =
+  'a.id, a.kind, a.tenant_id as "tenantId", a.waba_id as "wabaId", a.subject, a.reason, a.details';
 
 /** What happens again is over where an operator resolved it, and new again to those who have read of it. */
 async function endThoseThatCameAgain(trx: Transaction, found: readonly Condition[]): Promise<void> {
@@ -118,6 +125,16 @@ async function tell(trx: Transaction, alert: Changed, state: NoticeState): Promi
   if (notice === undefined || wabaId === null || noticeStates?.includes(state) === false) return;
   const endpointId = isAboutEndpoint(notice) ? subject : null;
   await insertNotice(trx, { wabaId, endpointId, alert: notice, state, reason, details });
+}
+
+const ID = /^\d+$/;
+
+/** For the operator's program, which follows the audit log. A subject that is no id may be an address, and stays out. */
+async function note(trx: Transaction, alert: Changed, state: string): Promise<void> {
+  const { id, kind, tenantId, wabaId, subject } = alert;
+  const detail = { kind, ...(ID.test(subject) && { subject }) };
+  const target = publicAlertId(id);
+  await recordBy(trx, SYSTEM, { tenantId, wabaId, action: `alert.${state}`, target, detail });
 }
 
 /** Who looks at alerts: a user of a tenant, or an operator where `tenantId` is null. */

@@ -14,6 +14,7 @@ import {
   resolveAlert,
 } from '../../../src/ops/alerts/alerts.ts';
 import { lookForConditions } from '../../../src/ops/alerts/conditions.ts';
+import { readOperationEvents } from '../../../src/ops/feed/operation-events.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
@@ -60,6 +61,36 @@ describe('an alert', () => {
     const [ended] = await listAlerts(database, admin, all);
     expect(ended).toMatchObject({ kind: 'endpoint_failing', resolvedBy: null, isNew: false });
     expect(ended?.resolvedAt).toBeInstanceOf(Date);
+  });
+
+  test('that opens and ends is in the feed of operation events once, without an address', async () => {
+    const { database } = store;
+    const [last] = await query<{ position: string }>(
+      database,
+      'select coalesce(max(position), 0)::text as position from audit_chain',
+    );
+    await refuseToken('1 hour');
+    await execute(
+      database,
+      `insert into mails (id, kind, recipient, failed_at, last_error, created_at)
+       values (gen_random_uuid(), 'alerts', 'asha@store.example', now(), 'refused', now())`,
+    );
+    await look();
+    await look();
+    await noteTokenTaken(database, tenant.wabaId);
+    await look();
+    const behind = { types: ['alert.*'], tenantId: null, after: last?.position ?? '0', limit: 100 };
+    const { events } = await readOperationEvents(database, behind);
+    const { tenantId, wabaId } = tenant;
+    const ofToken = { actor: 'system', wabaId, tenant: { userId: Number(tenantId) } };
+    const data = { kind: 'access_token_refused', subject: wabaId, alertId: expect.stringMatching(/^alr_/) };
+    expect(events).toHaveLength(3);
+    expect(events).toMatchObject([
+      { type: 'alert.opened', ...ofToken, data },
+      { type: 'alert.opened', tenant: null, wabaId: null, data: { kind: 'mail_failed' } },
+      { type: 'alert.resolved', ...ofToken, data },
+    ]);
+    expect(JSON.stringify(events)).not.toContain('@');
   });
 
   test('is opened, told and sent by e-mail once by workers that look at the same time', async () => {
@@ -129,7 +160,7 @@ describe('an alert', () => {
     expect(await seen()).toEqual([`access_token_refused ${tenant.wabaId}`]);
     const log = await query(
       database,
-      `select action, waba_id from audit_log where action = 'alert.resolved'`,
+      `select action, waba_id from audit_log where action = 'alert.resolved' and actor <> 'system'`,
     );
     expect(log).toEqual([{ action: 'alert.resolved', waba_id: tenant.wabaId }]);
   });

@@ -42,6 +42,7 @@ const FLOOR_PLAN: readonly { floor: string; rooms: Readonly<Record<string, strin
     rooms: {
       'src/ops/health': 'checks of a running installation',
       'src/ops/alerts': 'alerts: their conditions, kinds and e-mails, and the operations URL',
+      'src/ops/feed': 'the feed of operation events, and the hooks that receive it',
       'src/ops/erasures': 'erasing and exporting customers, WABAs and tenants, and retention',
       'src/ops/reconcile': 'comparing PostgreSQL, files and workflows after a restore',
       'src/ops/secrets': 'encryption keys and the columns that are sealed with them',
