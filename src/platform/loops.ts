@@ -30,6 +30,7 @@ export const LOOPS = {
   heartbeat: { pollMs: 1_000 },
   'endpoint-keeper': { pollMs: 1_000 },
   'alert-keeper': { pollMs: 10_000 },
+  'operations-hooks': { pollMs: 1_000 },
   'figures-keeper': { pollMs: 1_000, leaderOnly: true },
   /** Its first turn after a while clears tables of millions of rows, in portions. */
   housekeeping: { pollMs: 60_000, turnLimitMs: 2 * HOUR_MS },

@@ -2,7 +2,6 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { openEndpoint } from '../engine/deliveries/attempt/endpoint-cache.ts';
-import { leaseMsFor } from '../engine/deliveries/attempt/lease-clock.ts';
 import { newRecording } from '../engine/deliveries/attempt/made-attempt.ts';
 import { type SendableEndpoint, sendDelivery } from '../engine/deliveries/attempt/send-delivery.ts';
 import { settleAttempts } from '../engine/deliveries/attempt/settle-attempts.ts';
@@ -28,6 +27,7 @@ import { type IntakeMemory, makeIntakeMemory } from '../ingest/intake/shard-memo
 import type { Owned } from '../ingest/split/upstream-items.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { makeAddressGuard } from '../platform/http/outbound-url.ts';
+import { leaseMsFor } from '../platform/lease-clock.ts';
 import { type Database, type Transaction, undone } from '../platform/postgres/database.ts';
 import { execute } from '../platform/postgres/sql.ts';
 import { type HttpSender, makeHttpSender } from '../platform/sender/http-sender.ts';

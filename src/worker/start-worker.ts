@@ -14,6 +14,7 @@ import type { IntakeLoop } from '../ingest/intake/intake-loop.ts';
 import type { KeepAtOnce } from '../ingest/intake/store-bodies.ts';
 import { openIntake } from '../ingest/intake/worker.ts';
 import { startAlertKeeper } from '../ops/alerts/alert-keeper.ts';
+import { startHookSender } from '../ops/feed/send-hooks.ts';
 import { reportUnreadableSecrets } from '../ops/secrets/secret-keys.ts';
 import type { Config } from '../platform/config/config.ts';
 import { openEventIdHash } from '../platform/crypto/installation-secret.ts';
@@ -269,6 +270,7 @@ function startDeliveryLoops(
     ...startDeliveryUpkeep(config, delivery, { database, logger, isLeader }),
     startFiguresKeeper({ database: upkeepDatabase, logger, isLeader }),
     startOrderRelease(config, { database: upkeepDatabase, logger, isLeader, secretBox }),
+    startHookSender({ ...delivery, ...config.webhooks, database: upkeepDatabase, logger }),
   ];
 }
 

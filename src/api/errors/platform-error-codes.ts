@@ -31,6 +31,16 @@ export const PLATFORM_ERROR_CODES = {
     message: 'There is no such API key.',
     advice: 'Concerns /api/platform only. The WABA has no key with this keyRef, or it was deleted.',
   },
+  unknown_operations_hook: {
+    status: 404,
+    message: 'There is no such hook.',
+    advice: 'Concerns /api/platform only. GET /api/platform/operations-hooks lists the hooks.',
+  },
+  too_many_operations_hooks: {
+    status: 409,
+    message: 'The installation has reached its limit of hooks.',
+    advice: 'Concerns /api/platform only. Delete a hook that you do not need.',
+  },
   key_differs: {
     status: 409,
     message: 'The key with this keyRef has other values.',

@@ -1,5 +1,6 @@
 import { AUDIT_OPERATIONS } from './audit.ts';
 import { ENDPOINT_OPERATIONS } from './endpoints.ts';
+import { HOOK_OPERATIONS } from './hooks.ts';
 import { KEY_OPERATIONS } from './keys.ts';
 import { listOperationEvents } from './operation-events.ts';
 import type { PlatformOperation } from './platform-operation.ts';
@@ -14,4 +15,5 @@ export const PLATFORM_OPERATIONS: readonly PlatformOperation[] = [
   ...ENDPOINT_OPERATIONS,
   ...AUDIT_OPERATIONS,
   listOperationEvents,
+  ...HOOK_OPERATIONS,
 ];

@@ -1,10 +1,10 @@
 import type { Config } from '../../platform/config/config.ts';
 import { ownEventIdsOnly } from '../../platform/crypto/installation-secret.ts';
+import { leaseMsFor } from '../../platform/lease-clock.ts';
 import type { TemporalConnection } from '../../platform/temporal/client-connection.ts';
 import { START_WITHIN_MS, startOnce } from '../../platform/temporal/start-workflow.ts';
 import { taskQueues } from '../../platform/temporal/workflow-options.ts';
 import type { DeliveryLabel } from '../queue/claim.ts';
-import { leaseMsFor } from './attempt/lease-clock.ts';
 import { deliveryStart } from './dispatch/start-workflows.ts';
 
 /**

@@ -1,3 +1,4 @@
+import { isSameTarget } from '../../platform/http/same-target.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query, queryOne, queryOnly, queryValue } from '../../platform/postgres/sql.ts';
 import { WORKFLOW_MODE } from '../queue/claim.ts';
@@ -136,6 +137,16 @@ export async function findEndpointIdByRef(
 ): Promise<string | null> {
   const text = 'select id from webhook_endpoints where waba_id = :wabaId and ref = :ref';
   return await queryValue<string>(database, text, { wabaId, ref });
+}
+
+/** An endpoint of any WABA that receives at this URL; null: there is none. */
+export async function findEndpointAt(database: Database, url: string): Promise<string | null> {
+  const rows = await query<{ id: string; url: string }>(
+    database,
+    'select id, url from webhook_endpoints where position(cast(:host as text) in url) > 0',
+    { host: new URL(url).hostname.replace(/\.$/, '') },
+  );
+  return rows.find((endpoint) => isSameTarget(endpoint.url, url))?.id ?? null;
 }
 
 export async function findEndpointForOperator(database: Database, id: string): Promise<Endpoint | null> {

@@ -22,6 +22,7 @@ export const ALERT_KINDS = [
   'intake_failed',
   'delivery_backlog',
   'egress_proxy_down',
+  'operations_hook_failing',
   'mail_failed',
   'key_request_pending',
 ] as const;
@@ -276,6 +277,17 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
       'Read the reason below, and run "heliograph-server doctor" where the worker runs.',
       'See that the proxy runs and that workers may connect to it; after a change of its password, change the setting and restart.',
       'Nothing has to be sent again: waiting deliveries go out within seconds after the proxy returns.',
+    ],
+  },
+  operations_hook_failing: {
+    title: 'Operations hook failing',
+    audience: 'operator',
+    meaning:
+      'A hook of the platform API has not accepted an operation event for 15 minutes, or was disabled because it accepted none for 3 days or returned 410 Gone. Its events wait in their order.',
+    steps: [
+      'Read the last error with "admin platform get-operations-hook <hookRef>".',
+      'Fix the server. The next attempt is made within half an hour; "admin platform test-operations-hook" sends a test event at once.',
+      'A disabled hook continues where it stopped after "admin platform put-operations-hook" with "--state enabled". Events older than the audit log are gone: read the feed from its beginning then.',
     ],
   },
   mail_failed: {

@@ -36,7 +36,7 @@ export async function followConditions(
     for (const [state, alerts] of Object.entries({ opened, lasting, resolved: ended })) {
       for (const alert of alerts) {
         await tell(trx, alert, state as NoticeState);
-        if (state !== 'lasting') await note(trx, alert, state);
+        if (state !== 'lasting' && alert.kind !== 'operations_hook_failing') await note(trx, alert, state);
       }
     }
     return { opened: opened.length, ended: ended.length };

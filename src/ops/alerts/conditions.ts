@@ -12,6 +12,7 @@ import { DESTINATION_SET, type LatestChange, listLatestChanges } from '../../pla
 import { shownUrl } from '../../platform/http/outbound-url.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { queryColumn } from '../../platform/postgres/sql.ts';
+import { listFailingHooks } from '../feed/hook-store.ts';
 import { MOST_LISTED as MOST } from '../health/database-questions.ts';
 import { ageSeconds } from '../health/findings.ts';
 import { EXPIRES_SOON_DAYS } from '../health/limits.ts';
@@ -133,6 +134,13 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
     const reason = faults.join(' ');
     return healthOf('workerProxy', faults) === 'up' ? [] : [{ ...INSTALLATION, reason, details: {} }];
   },
+  operations_hook_failing: async (database) =>
+    (await listFailingHooks(database)).map(({ ref, lastError, isDisabled }) => ({
+      ...INSTALLATION,
+      subject: ref,
+      reason: `Hook ${ref} ${isDisabled ? 'is disabled' : 'fails'}: ${lastError}`,
+      details: {},
+    })),
   mail_failed: async (database) =>
     (await listFailedMails(database, MOST)).map(({ recipient, error, failedAt }) => ({
       ...INSTALLATION,

@@ -6,9 +6,10 @@ import { INSTALLATION_SECRETS } from '../../platform/crypto/installation-secret.
 import type { SealedColumn } from '../../platform/crypto/secret-box.ts';
 import { ALERT_SECRETS } from '../alerts/sealed-columns.ts';
 import { ERASURE_SECRETS } from '../erasures/sealed-columns.ts';
+import { HOOK_SECRETS } from '../feed/sealed-columns.ts';
 
 /** Every column of sealed texts: the check of whether an encryption key is still needed looks at these. */
 export const SEALED_COLUMNS: readonly SealedColumn[] = [
   ...[...ENDPOINT_SECRETS, ...ACCOUNT_SECRETS, ...ALERT_SECRETS, INSTALLATION_SECRETS],
-  ...[...ERASURE_SECRETS, ...USER_SECRETS, ...MAIL_SECRETS],
+  ...[...ERASURE_SECRETS, ...USER_SECRETS, ...MAIL_SECRETS, ...HOOK_SECRETS],
 ];

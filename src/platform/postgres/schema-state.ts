@@ -16,6 +16,7 @@ import * as paceOfUpstream from './migrations/0008-pace-of-upstream.ts';
 import * as messageTemplates from './migrations/0009-message-templates.ts';
 import * as platformApi from './migrations/0010-platform-api.ts';
 import * as marketingRoute from './migrations/0011-marketing-route.ts';
+import * as operationsHooks from './migrations/0012-operations-hooks.ts';
 import { query } from './sql.ts';
 
 /** One that sets `transaction` to false runs without one, as a concurrent index needs it. */
@@ -36,6 +37,7 @@ export const MIGRATIONS: Migrations = {
   '0009-message-templates': { up: messageTemplates.up, down: messageTemplates.down },
   '0010-platform-api': { up: platformApi.up, down: platformApi.down },
   '0011-marketing-route': { up: marketingRoute.up, down: marketingRoute.down },
+  '0012-operations-hooks': { up: operationsHooks.up, down: operationsHooks.down },
 };
 
 export type SchemaState = {

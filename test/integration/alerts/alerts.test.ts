@@ -160,7 +160,8 @@ describe('an alert', () => {
     expect(await seen()).toEqual([`access_token_refused ${tenant.wabaId}`]);
     const log = await query(
       database,
-      `select action, waba_id from audit_log where action = 'alert.resolved' and actor <> 'system'`,
+      `select action, waba_id from audit_log where action = 'alert.resolved' and waba_id = :wabaId`,
+      { wabaId: tenant.wabaId },
     );
     expect(log).toEqual([{ action: 'alert.resolved', waba_id: tenant.wabaId }]);
   });

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { isInTime, leaseClockMs } from '../../../src/engine/deliveries/attempt/lease-clock.ts';
+import { isInTime, leaseClockMs } from '../../../src/platform/lease-clock.ts';
 
 const TIMEOUT_MS = 15_000;
 

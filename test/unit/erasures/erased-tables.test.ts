@@ -83,6 +83,7 @@ const TABLES = {
       'endpoint_failures',
       'endpoint_changes',
       'platform_keys',
+      'operations_hooks',
       'rate_limits',
     ],
     ...[

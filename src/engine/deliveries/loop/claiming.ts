@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { leaseClockMs } from '../../../platform/lease-clock.ts';
 import { makeLowWater } from '../../../platform/low-water.ts';
 import { tracing } from '../../../platform/metrics/metrics.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
@@ -13,7 +14,6 @@ import {
   type TakenPlace,
 } from '../../queue/claim.ts';
 import type { DirectClaims } from '../../queue/enqueue.ts';
-import { leaseClockMs } from '../attempt/lease-clock.ts';
 import type { SendableEndpoint } from '../attempt/send-delivery.ts';
 import type { EndpointLimiter, UnderWay } from './attempt-limits.ts';
 

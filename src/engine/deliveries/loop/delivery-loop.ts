@@ -1,5 +1,6 @@
 import { setImmediate as othersTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { SecretBox } from '../../../platform/crypto/secret-box.ts';
+import { isInTime, leaseClockMs, leaseMsFor } from '../../../platform/lease-clock.ts';
 import type { Logger } from '../../../platform/logger.ts';
 import { type Loop, type LoopStatus, startLoop } from '../../../platform/loop.ts';
 import { LOOPS } from '../../../platform/loops.ts';
@@ -16,7 +17,6 @@ import { claimOne } from '../../queue/claim-one.ts';
 import type { DirectClaims } from '../../queue/enqueue.ts';
 import { dropOrphan } from '../../queue/remove.ts';
 import { type EndpointCache, makeEndpointCache } from '../attempt/endpoint-cache.ts';
-import { isInTime, leaseClockMs, leaseMsFor } from '../attempt/lease-clock.ts';
 import { type MadeAttempt, newRecording } from '../attempt/made-attempt.ts';
 import {
   type DeliveryDefaults,

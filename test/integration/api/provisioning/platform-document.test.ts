@@ -72,9 +72,13 @@ test('what the API answers follows the document', async () => {
     putTenantKey: { name: 'x', scopes: ['send'] },
     rotateTenantKey: { overlapHours: 1 },
     putTenantEndpoint: { url: 'https://93.184.216.34/hook' },
+    putOperationsHook: { url: 'https://93.184.216.34/operations' },
+    rotateOperationsHookSecret: { overlapHours: 1 },
     removeTenant: { confirm: name },
   };
-  const last = ['deleteTenantKey', 'deleteTenantEndpoint', 'removeWaba', 'removeTenant'];
+  const last = [
+    ...['deleteOperationsHook', 'deleteTenantKey', 'deleteTenantEndpoint', 'removeWaba', 'removeTenant'],
+  ];
   const all = operationsOf(document).filter(({ operationId }) => operationId !== 'getPlatformDocument');
   const rank = ({ operationId = '', method }: (typeof all)[number]) =>
     last.includes(operationId)

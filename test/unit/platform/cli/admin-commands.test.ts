@@ -53,6 +53,8 @@ test('the admin command line explains every command with an example of it, and o
       .concat('put-waba', 'remove-waba', 'check-tenant-waba')
       .concat('put-tenant-key', 'rotate-tenant-key', 'delete-tenant-key')
       .concat('put-tenant-endpoint', 'delete-tenant-endpoint', 'list-platform-audit', 'list-operation-events')
+      .concat('list-operations-hooks', 'get-operations-hook', 'put-operations-hook', 'delete-operations-hook')
+      .concat('rotate-operations-hook-secret', 'test-operations-hook')
       .map((name) => `platform ${name}`),
     ...['endpoint add', 'endpoint list', 'endpoint show', 'endpoint update', 'endpoint pause'],
     ...[
