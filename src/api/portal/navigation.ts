@@ -1,4 +1,5 @@
 import type { SessionStep } from '../../features/users/sign-in-policy.ts';
+import { mayUse } from './access/link-access.ts';
 import type { Viewer } from './access/viewer.ts';
 import { csrfField } from './components/form.ts';
 import { html, type Markup, nothing } from './markup.ts';
@@ -42,7 +43,8 @@ export function tenantNavigation(viewer: Viewer, { wabaId }: WabaInView): Naviga
   const base = `/portal/w/${encodeURIComponent(wabaId)}`;
   const entries = TENANT_PAGES.map(([key, label, path]) => ({ key, label, href: `${base}${path}` }));
   const users = { key: 'users', label: 'Users', href: `${base}/users` };
-  return viewer.role === 'member' ? entries : [...entries, users];
+  const all = viewer.role === 'member' ? entries : [...entries, users];
+  return all.filter(({ href }) => mayUse(viewer.link, 'GET', href));
 }
 
 /** So many WABAs are listed beside a page; the rest is behind the last entry. */

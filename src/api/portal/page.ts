@@ -1,4 +1,5 @@
 import type { RequestError } from '../../platform/request-input.ts';
+import { mayUse } from './access/link-access.ts';
 import { isOperatorElsewhere, type Viewer } from './access/viewer.ts';
 import { assetUrl } from './asset-urls.ts';
 import { type Notice, noticeBox } from './components/notice.ts';
@@ -92,11 +93,11 @@ function signedInBody(view: PageView, viewer: Viewer): Markup {
 <header class="top">
 <a class="brand" href="/portal">${brand()}</a>
 ${view.waba && wabaInView(view.waba)}
-${!isOperatorElsewhere(viewer) && bell(view.newAlerts ?? 0)}
+${!isOperatorElsewhere(viewer) && mayUse(viewer.link, 'GET', '/portal/alerts') && bell(view.newAlerts ?? 0)}
 <input type="checkbox" id="menu" class="menu-switch" aria-label="Show the menu"><label for="menu" class="menu-label">Menu</label>
 ${tenantSwitcher(viewer, Boolean(view.waba))}
 <nav class="account" aria-label="Account">
-<a href="/portal/account"><span class="who">${viewer.name || viewer.email}</span> <span class="role">${viewer.role}</span></a>
+${whoIsHere(viewer)}
 <form method="post" action="/portal/sign-out"><input type="hidden" name="_csrf" value="${viewer.csrfToken}"><button class="plain">Sign out</button></form>
 </nav>
 </header>
@@ -117,6 +118,14 @@ ${view.body}
 </main>
 </div>
 </body>`;
+}
+
+/** The account of a portal link has no page: its product has it. */
+function whoIsHere({ name, email, role, link }: Viewer): Markup {
+  const who = html`<span class="who">${name || email}</span> <span class="role">${role}</span>`;
+  if (link === null) return html`<a href="/portal/account">${who}</a>`;
+  const { returnUrl } = link;
+  return html`<span>${who}</span>${returnUrl !== null && html` <a href="${returnUrl}" rel="noreferrer">Back to ${new URL(returnUrl).host}</a>`}`;
 }
 
 function isOperatorInside(

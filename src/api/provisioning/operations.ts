@@ -4,6 +4,7 @@ import { HOOK_OPERATIONS } from './hooks.ts';
 import { KEY_OPERATIONS } from './keys.ts';
 import { listOperationEvents } from './operation-events.ts';
 import type { PlatformOperation } from './platform-operation.ts';
+import { PORTAL_SESSION_OPERATIONS } from './portal-sessions.ts';
 import { TENANT_OPERATIONS } from './tenants.ts';
 import { WABA_OPERATIONS } from './wabas.ts';
 
@@ -13,6 +14,7 @@ export const PLATFORM_OPERATIONS: readonly PlatformOperation[] = [
   ...WABA_OPERATIONS,
   ...KEY_OPERATIONS,
   ...ENDPOINT_OPERATIONS,
+  ...PORTAL_SESSION_OPERATIONS,
   ...AUDIT_OPERATIONS,
   listOperationEvents,
   ...HOOK_OPERATIONS,

@@ -120,6 +120,7 @@ async function runHere(tools: AdminTools, operation: PlatformOperation, input: M
     key: null,
     cursors: null,
     publicUrl: config.api.publicUrl,
+    portal: config.portal,
     policyDefaults: policyDefaults(config),
     upstream,
   };

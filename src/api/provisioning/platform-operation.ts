@@ -3,6 +3,7 @@ import type { PolicyDefaults } from '../../features/accounts/tenant-policies.ts'
 import type { OptionRules } from '../../features/endpoints/endpoint-options.ts';
 import type { PlatformKeyState, PlatformScope } from '../../features/keys/platform-key-store.ts';
 import type { Audited } from '../../platform/audit/audit.ts';
+import type { Config } from '../../platform/config/config.ts';
 import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';
 import type { PageCursors } from '../external/page.ts';
 import type { UpstreamCalls } from '../external/upstream-calls.ts';
@@ -15,6 +16,7 @@ export type PlatformCall = {
   /** Null: a command lists without pages. */
   cursors: PageCursors | null;
   publicUrl: string;
+  portal: Config['portal'];
   policyDefaults: PolicyDefaults;
   upstream: UpstreamCalls;
 };

@@ -37,9 +37,9 @@ export async function platformRoutes(scope: FastifyInstance, context: PlatformCo
   const { config, isOperatorListener } = context;
   const limits = createRequestLimits(context.limitsDatabase, platformRates(config.api.rateLimits), scope.log);
   const upstream = makeUpstreamCalls(config);
-  const shared = { ...context, upstream, policyDefaults: policyDefaults(config) };
-  const { operatorListen } = config.portal;
-  const networks = { operatorCidrs: config.api.platformCidrs, operatorListen };
+  const { portal } = config;
+  const shared = { ...context, upstream, portal, policyDefaults: policyDefaults(config) };
+  const networks = { operatorCidrs: config.api.platformCidrs, operatorListen: portal.operatorListen };
   const isHere = operatorAddress(networks, isOperatorListener);
   scope.addHook('onRoute', (route) => {
     route.handlerTimeout ??= HANDLER_TIMEOUT_MS;

@@ -1,12 +1,13 @@
 import type { Actor } from '../../platform/audit/audit.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { execute, queryValue } from '../../platform/postgres/sql.ts';
+import { execute } from '../../platform/postgres/sql.ts';
 import { checkDescription, RequestError } from '../../platform/request-input.ts';
 import { emailOf } from '../mail/email-address.ts';
 import { type Invitation, openInvitationsOf } from './invitation-store.ts';
 import { join, refuseForeignPassword, unknownInvitation } from './invitations.ts';
 import { beginSession, checkOwnPassword, type OwnSession, type Visitor } from './sign-in.ts';
 import { recordUserChange, refuseMarkedSession } from './user-authority.ts';
+import { findUserOfIdentity, type Identity, insertIdentity } from './user-identities.ts';
 import { addUserNotice } from './user-notices.ts';
 import { firstPlaceOf, noteProof } from './user-sessions.ts';
 import { findUser, insertUser, lockUser, type User } from './user-store.ts';
@@ -171,25 +172,4 @@ export function notInvited(): RequestError {
     'not_invited',
     'Your identity provider knows you, but this e-mail address has no invitation here. Ask for an invitation.',
   );
-}
-
-type Identity = { issuer: string; subject: string };
-
-async function findUserOfIdentity(database: Database, { issuer, subject }: Identity): Promise<string | null> {
-  const text = 'select user_id from user_identities where issuer = :issuer and subject = :subject';
-  return await queryValue<string>(database, text, { issuer, subject });
-}
-
-/** Stores a user's identity at a provider. False: the user has another one there. */
-async function insertIdentity(
-  database: Database,
-  userId: string,
-  { issuer, subject }: Identity,
-): Promise<boolean> {
-  const added = await execute(
-    database,
-    'insert into user_identities (issuer, subject, user_id) values (:issuer, :subject, :userId) on conflict do nothing',
-    { issuer, subject, userId },
-  );
-  return added === 1;
 }

@@ -18,11 +18,11 @@ export function isSecondFactorRequired(policy: SignInPolicy, { places }: Pick<Ju
  * factors: only where the installation demands one, and the provider does not vouch for it, is it asked for here too.
  */
 export function stepOf(policy: SignInPolicy, session: Judged): SessionStep {
-  const isByPassword = session.begunBy !== 'oidc';
+  const isByPassword = session.begunBy !== 'oidc' && session.begunBy !== 'platform';
   if (isByPassword && !policy.passwordSignIn) return 'over';
   if (session.hasSecondFactor) return 'whole';
   const isDue = isSecondFactorRequired(policy, session) || (isByPassword && session.proofs.totp);
   if (!isDue) return 'whole';
-  if (!session.isNew) return 'over';
+  if (!session.isNew || session.begunBy === 'platform') return 'over';
   return session.proofs.totp ? 'code' : 'enrolment';
 }

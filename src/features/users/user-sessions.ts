@@ -1,6 +1,7 @@
 import { newSecretToken, secretTokenHash } from '../../platform/crypto/secret-box.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { deleteUpTo, execute, query, queryOne } from '../../platform/postgres/sql.ts';
+import { LINK_IS_OVER, type PortalLinkGrant } from './portal-link-store.ts';
 import type { PortalRole } from './user-input.ts';
 import type { UserNotice } from './user-notices.ts';
 
@@ -11,6 +12,8 @@ const IDLE_MS = 12 * HOUR_MS;
 const LIFETIME_MS = 7 * 24 * HOUR_MS;
 /** A person whom the provider has locked out since is out then. Signing in there again is one click. */
 const OIDC_LIFETIME_MS = 12 * HOUR_MS;
+/** Of a session that a portal link began, whose lifetime the link says. */
+const LINK_IDLE_MS = HOUR_MS / 2;
 
 /** How long a proof of who is there counts for dangerous actions, and how long a sign-in may wait for its second step. */
 const PROOF_MS = 10 * 60_000;
@@ -23,20 +26,56 @@ export async function startSession(
   { database }: Tools,
   given: Pick<NewSession, 'userId' | 'tenantId' | 'passwordLinkBy' | 'begunBy' | 'provenAtMs' | 'endsBy'> & {
     hasSecondFactor: boolean;
+    portalLink?: SessionLink;
   },
   client: SessionClient,
 ): Promise<string> {
   const { token, tokenHash } = newSessionToken();
+  const { portalLink, ...session } = given;
   await insertSession(database, {
-    ...given,
+    ...session,
     tokenHash,
     csrfToken: newSecretToken(),
-    idleMs: IDLE_MS,
-    lifetimeMs: given.begunBy === 'oidc' ? OIDC_LIFETIME_MS : LIFETIME_MS,
+    portalLinkId: portalLink?.id ?? null,
+    idleMs: portalLink ? LINK_IDLE_MS : IDLE_MS,
+    lifetimeMs: portalLink
+      ? portalLink.sessionSeconds * 1_000
+      : given.begunBy === 'oidc'
+        ? OIDC_LIFETIME_MS
+        : LIFETIME_MS,
     ip: client.ip,
     userAgent: storable(client.userAgent),
   });
   return token;
+}
+
+/** The portal link that begins a session, and how long the session lives. */
+type SessionLink = { id: string; sessionSeconds: number };
+
+/** Gives the session of a person a further portal link, and returns its new token: open forms keep theirs. Null: there is no such session. */
+export async function renewByLink(
+  trx: Database,
+  { sessionId, userId, hasSecondFactor }: { sessionId: string; userId: string; hasSecondFactor: boolean },
+  link: SessionLink,
+): Promise<string | null> {
+  const { token, tokenHash } = newSessionToken();
+  const renewed = await execute(
+    trx,
+    `update user_sessions s set token_hash = :tokenHash, portal_link_id = :linkId, proven_at = now(), last_seen_at = now(),
+            second_factor_at = case when cast(:hasSecondFactor as boolean) then now() end,
+            idle_until = now() + :idleMs * interval '1 millisecond', expires_at = now() + :sessionSeconds * interval '1 second'
+      where s.id = :sessionId and s.user_id = :userId and s.portal_link_id is not null and ${HOLDS}`,
+    {
+      tokenHash,
+      sessionId,
+      userId,
+      hasSecondFactor,
+      idleMs: LINK_IDLE_MS,
+      linkId: link.id,
+      sessionSeconds: link.sessionSeconds,
+    },
+  );
+  return renewed === 1 ? token : null;
 }
 
 function newSessionToken(): { token: string; tokenHash: Buffer } {
@@ -77,12 +116,12 @@ export async function openSession(
   return tokenHash === null ? null : await find(tokenHash);
 }
 
-export async function noteUse({ database }: Tools, { id, isUseStale }: OpenSession): Promise<void> {
+export async function noteUse({ database }: Tools, { id, isUseStale, link }: OpenSession): Promise<void> {
   if (!isUseStale) return;
   await execute(
     database,
     `update user_sessions set last_seen_at = now(), idle_until = now() + :idleMs * interval '1 millisecond' where id = :id`,
-    { idleMs: IDLE_MS, id },
+    { idleMs: link === null ? IDLE_MS : LINK_IDLE_MS, id },
   );
 }
 
@@ -114,10 +153,11 @@ type NewSession = SessionClient & {
   provenAtMs?: number | null;
   /** It lasts no longer than the session that it follows; left out: it follows none. */
   endsBy?: Date | null;
+  portalLinkId: string | null;
 };
 
-/** How a session was begun; `invitation`: with the password that was given there. */
-export type BegunBy = 'password' | 'oidc' | 'invitation' | 'set-up link';
+/** How a session was begun; `invitation`: with the password that was given there; `platform`: by a portal link. */
+export type BegunBy = 'password' | 'oidc' | 'invitation' | 'set-up link' | 'platform';
 
 /** A tenant that a user belongs to, or, with null, the operator's pages. */
 type Place = { tenantId: string | null; businessName: string | null; role: PortalRole };
@@ -149,19 +189,24 @@ export type OpenSession = {
   proofs: { password: boolean; totp: boolean; identity: boolean };
   /** What others did to the account and its owner has not confirmed, the newest first. */
   notices: UserNotice[];
+  /** What the portal link permits that began it; null: none did. One that is over opens nothing, and shows the way back. */
+  link: (PortalLinkGrant & { isOver: boolean }) | null;
 };
 
 const HOLDS = 'least(s.idle_until, s.expires_at) > now()';
+
+const LINK = `case when l.id is not null then json_build_object('id', cast(l.id as text), 'capabilities', l.capabilities,
+  'returnUrl', l.return_url, 'refreshUrl', l.refresh_url, 'isOver', not ${HOLDS} or ${LINK_IS_OVER}) end`;
 
 async function insertSession(database: Database, session: NewSession): Promise<void> {
   await execute(
     database,
     `insert into user_sessions (token_hash, user_id, csrf_token, idle_until, expires_at, ip, user_agent, tenant_id,
-                                 password_link_by, begun_by, second_factor_at, proven_at)
+                                 password_link_by, begun_by, second_factor_at, proven_at, portal_link_id)
      values (:tokenHash, :userId, :csrfToken, now() + :idleMs * interval '1 millisecond',
              least(now() + :lifetimeMs * interval '1 millisecond', cast(:endsBy as timestamptz)), :ip, :userAgent, :tenantId, :passwordLinkBy, :begunBy,
              case when cast(:hasSecondFactor as boolean) then now() end,
-             least(now(), coalesce(to_timestamp(cast(:provenAtMs as double precision) / 1000), now())))`,
+             least(now(), coalesce(to_timestamp(cast(:provenAtMs as double precision) / 1000), now())), :portalLinkId)`,
     { provenAtMs: null, endsBy: null, ...session },
   );
 }
@@ -170,6 +215,7 @@ const PLACES = `(select json_agg(p order by p."businessName" nulls first, p."ten
   from (select cast(m.tenant_id as text) as "tenantId", t.business_name as "businessName", m.role
           from memberships m join tenants t on t.id = m.tenant_id
          where m.user_id = u.id and m.disabled_at is null
+        union all select cast(t.id as text), t.business_name, l.role from tenants t where t.id = l.tenant_id
         union all select null, null, 'operator' where u.is_operator) p)`;
 
 const PROOFS = `json_build_object('password', u.password_hash is not null,
@@ -188,7 +234,7 @@ export async function findOpenSessions(
 ): Promise<{ tokenHash: Buffer; session: OpenSession }[]> {
   const rows = await query<OpenSession & { tokenHash: Buffer }>(
     database,
-    `select s.id, s.csrf_token as "csrfToken", u.id as "userId", u.email, u.name, coalesce(m.role, 'operator') as role,
+    `select s.id, s.csrf_token as "csrfToken", u.id as "userId", u.email, u.name, coalesce(l.role, m.role, 'operator') as role,
             s.tenant_id as "tenantId", ${PLACES} as places, s.password_link_by as "passwordLinkBy",
             case when u.password_link_by is not null
               then json_build_object('by', u.password_link_by, 'at', u.password_link_at) end as "passwordLink",
@@ -197,11 +243,12 @@ export async function findOpenSessions(
             s.created_at > now() - :proofMs * interval '1 millisecond' as "isNew",
             s.proven_at > now() - :proofMs * interval '1 millisecond' as "isProofFresh",
             s.proven_at as "provenAt", s.expires_at as "expiresAt",
-            ${PROOFS} as proofs, ${NOTICES} as notices
+            ${PROOFS} as proofs, ${NOTICES} as notices, ${LINK} as link
        from user_sessions s join users u on u.id = s.user_id
+       left join portal_links l on l.id = s.portal_link_id
        left join memberships m on m.user_id = s.user_id and m.tenant_id = s.tenant_id and m.disabled_at is null
-      where s.token_hash = any (cast(:tokenHashes as bytea[])) and ${HOLDS} and u.disabled_at is null
-        and case when s.tenant_id is null then u.is_operator else m.role is not null end`,
+      where s.token_hash = any (cast(:tokenHashes as bytea[])) and (${HOLDS} or l.id is not null) and u.disabled_at is null
+        and case when s.tenant_id is null then u.is_operator else coalesce(l.role, m.role) is not null end`,
     { tokenHashes, proofMs: PROOF_MS },
   );
   return rows.map(({ tokenHash, ...session }) => ({ tokenHash, session }));
@@ -291,6 +338,8 @@ export async function endSessions(
   );
 }
 
+/** Those of portal links go with their links. */
 export async function forgetEndedSessions(database: Database, limit: number): Promise<number> {
-  return await deleteUpTo(database, limit, 'user_sessions', 'least(idle_until, expires_at) < now()');
+  const which = 'least(idle_until, expires_at) < now() and portal_link_id is null';
+  return await deleteUpTo(database, limit, 'user_sessions', which);
 }

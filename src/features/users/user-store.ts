@@ -1,6 +1,7 @@
 import type { NamedIn } from '../../platform/erasing.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { deleteUpTo, execute, query, queryOne, queryValue } from '../../platform/postgres/sql.ts';
+import { PLATFORM_ISSUER } from './user-identities.ts';
 import type { PortalRole } from './user-input.ts';
 
 export type TenantRole = Exclude<PortalRole, 'operator'>;
@@ -49,6 +50,16 @@ export async function insertUser(database: Database, user: NewUser): Promise<str
   );
   if (row === undefined) throw new Error('the user was not stored');
   return row.id;
+}
+
+/** Brings an account up to date with the product that vouches for its person. */
+export async function saveUserPerson(
+  trx: Transaction,
+  userId: string,
+  { email, name }: Pick<NewUser, 'email' | 'name'>,
+): Promise<void> {
+  const text = `update users set email = :email, name = :name where id = :userId and (email, name) <> (:email, :name)`;
+  await execute(trx, text, { userId, email, name });
 }
 
 /** Until the transaction ends, no other one adds a user. */
@@ -180,8 +191,9 @@ export async function deleteUser(trx: Transaction, userId: string): Promise<void
 
 /** Removes up to `limit` accounts that belong nowhere, which a removed tenant leaves behind; for housekeeping. */
 export async function forgetUsersWithoutTenant(database: Database, limit: number): Promise<number> {
-  const which = 'not is_operator and not exists (select from memberships m where m.user_id = users.id)';
-  return await deleteUpTo(database, limit, 'users', which);
+  const which = `not is_operator and not exists (select from memberships m where m.user_id = users.id)
+    and not exists (select from user_identities i where i.user_id = users.id and i.issuer = :platform)`;
+  return await deleteUpTo(database, limit, 'users', which, { platform: PLATFORM_ISSUER });
 }
 
 /** How many operators may sign in; their rows are locked, so that two do not disable each other at once. */
@@ -212,7 +224,12 @@ export async function deleteInvitationsOf(trx: Transaction, email: string): Prom
 
 /** Ends what users have of a tenant that is taken away: memberships, sessions and invitations. */
 export async function forgetTenantOfUsers(trx: Transaction, tenantId: string): Promise<void> {
-  for (const table of ['user_sessions', 'invitations', 'memberships']) {
+  await execute(
+    trx,
+    `delete from user_identities where issuer = :platform and starts_with(subject, :tenantId || '/')`,
+    { platform: PLATFORM_ISSUER, tenantId },
+  );
+  for (const table of ['user_sessions', 'portal_links', 'invitations', 'memberships']) {
     await execute(trx, `delete from ${table} where tenant_id = :tenantId`, { tenantId });
   }
 }

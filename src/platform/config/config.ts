@@ -74,6 +74,7 @@ function portalSettings(settings: Settings) {
     secondFactor: settings.text('HELIOGRAPH_PORTAL_SECOND_FACTOR') as 'optional' | 'operators' | 'all',
     operatorCidrs: settings.networks('HELIOGRAPH_PORTAL_OPERATOR_CIDRS'),
     operatorListen: settings.text('HELIOGRAPH_PORTAL_OPERATOR_LISTEN'),
+    productOrigins: settings.list('HELIOGRAPH_PORTAL_PRODUCT_ORIGINS'),
   };
 }
 

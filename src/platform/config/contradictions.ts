@@ -41,6 +41,7 @@ export function contradictions(env: Environment): string[] {
   if (publicUrl !== '' && !publicUrl.startsWith('https://') && !isThisMachine(publicUrl, production)) {
     problems.push('HELIOGRAPH_PUBLIC_URL must start with https:// because media URLs are https');
   }
+  problems.push(...originProblems(splitList(value('HELIOGRAPH_PORTAL_PRODUCT_ORIGINS')), production));
   problems.push(...webhookProblems((name) => splitList(value(name))));
   problems.push(...webhookProxyProblems(value('HELIOGRAPH_WEBHOOK_PROXY')));
   problems.push(
@@ -49,6 +50,18 @@ export function contradictions(env: Environment): string[] {
     ),
   );
   return [...problems, ...openIdContradictions(value, production)];
+}
+
+const MAX_ORIGINS = 20;
+
+/** Compared with the origins of addresses, so each is written as browsers write it. */
+function originProblems(origins: readonly string[], production: boolean): string[] {
+  const isOrigin = (text: string) =>
+    URL.parse(text)?.origin === text && (text.startsWith('https://') || isThisMachine(text, production));
+  if (origins.length <= MAX_ORIGINS && origins.every(isOrigin)) return [];
+  return [
+    `HELIOGRAPH_PORTAL_PRODUCT_ORIGINS must be at most ${MAX_ORIGINS} origins such as https://crm.example, without a path`,
+  ];
 }
 
 /** While one develops, links over http to the machine itself open without a certificate to trust. */

@@ -270,6 +270,12 @@ export const SETTINGS = {
     'address',
     "host:port of a further plain http port that has operators' pages; all others then answer 404 for them; empty: none",
   ),
+  HELIOGRAPH_PORTAL_PRODUCT_ORIGINS: setting({
+    kind: 'text',
+    fallback: '',
+    about:
+      'https origins of the product whose people open the portal by links, separated by commas: links lead back to them only; empty: to none',
+  }),
   HELIOGRAPH_PLATFORM_API_CIDRS: optional(
     'cidrs',
     'networks from which the platform API (/api/platform) is reached; from elsewhere it returns 404; empty: from all',

@@ -17,6 +17,7 @@ import * as messageTemplates from './migrations/0009-message-templates.ts';
 import * as platformApi from './migrations/0010-platform-api.ts';
 import * as marketingRoute from './migrations/0011-marketing-route.ts';
 import * as operationsHooks from './migrations/0012-operations-hooks.ts';
+import * as portalLinks from './migrations/0013-portal-links.ts';
 import { query } from './sql.ts';
 
 /** One that sets `transaction` to false runs without one, as a concurrent index needs it. */
@@ -38,6 +39,7 @@ export const MIGRATIONS: Migrations = {
   '0010-platform-api': { up: platformApi.up, down: platformApi.down },
   '0011-marketing-route': { up: marketingRoute.up, down: marketingRoute.down },
   '0012-operations-hooks': { up: operationsHooks.up, down: operationsHooks.down },
+  '0013-portal-links': { up: portalLinks.up, down: portalLinks.down },
 };
 
 export type SchemaState = {

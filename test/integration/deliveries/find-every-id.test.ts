@@ -83,6 +83,7 @@ const OTHERS: Record<string, string> = {
   inbox: 'a body is counted; its id is in the log only',
   user_sessions: "in the user's own list only",
   user_notices: 'shown once, at sign-in',
+  portal_links: 'ps_: ends its session, by the program that has it',
   opt_outs: 'found by its customer',
   platform_keys: 'an operator reads it from the list of platform keys',
   schema_migrations: 'the name is shown',

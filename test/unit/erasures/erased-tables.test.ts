@@ -71,7 +71,16 @@ const TABLES = {
   ],
   /** Of users of the portal. */
   ofUsers: [
-    ...['users', 'user_sessions', 'user_identities', 'user_totp', 'recovery_codes', 'user_notices', 'mails'],
+    ...[
+      'users',
+      'user_sessions',
+      'portal_links',
+      'user_identities',
+      'user_totp',
+      'recovery_codes',
+      'user_notices',
+      'mails',
+    ],
   ],
   /** Hashes, counts, times and ids of ours: they stay. */
   impersonal: [

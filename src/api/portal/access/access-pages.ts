@@ -16,6 +16,7 @@ import { setUpPages } from '../users/set-up-page.ts';
 import { createKnownDevices, createSignInLimit } from '../users/sign-in-limit.ts';
 import { signInPages } from '../users/sign-in-page.ts';
 import { userPages } from '../users/user-pages.ts';
+import { enterPages } from './enter-pages.ts';
 import { requireFreshProof } from './fresh-proof.ts';
 import { PAGES, withoutFreshProof } from './page-access.ts';
 import { pageNotFound } from './page-error.ts';
@@ -35,6 +36,7 @@ export function accessPages(app: PortalApp, context: PortalContext): void {
   if (config.portal.passwordSignIn) setUpPages(app, context, { database, encryptionKeys });
   invitationPages(app, context, { limit, hasOidc });
   accountPages(app, context, { limit, hasOidc });
+  enterPages(app, context);
   startPage(app, context);
   userPages(app, context);
 }

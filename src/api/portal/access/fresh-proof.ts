@@ -14,6 +14,7 @@ import { hrefWith, localPath } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { CODE, PRESENT_PASSWORD } from '../users/person-fields.ts';
 import type { SignInLimit } from '../users/sign-in-limit.ts';
+import { wayBack } from './link-over.ts';
 import { PAGES, wantedProof } from './page-access.ts';
 import { orShown } from './page-error.ts';
 import { sendPage } from './send-page.ts';
@@ -90,6 +91,7 @@ async function prove(
   given: string,
 ): Promise<void> {
   const { database, accounts, config, now } = context;
+  if (viewer.link !== null) throw renewedByLinkOnly();
   if (viewer.proofs.totp) {
     await limit.countCode(request, viewer);
     const tools = { database, secretBox: accounts.secretBox, now };
@@ -104,6 +106,13 @@ async function prove(
   }
   await noteProof(database, session.id);
   viewer.isProofFresh = true;
+}
+
+function renewedByLinkOnly(): RequestError {
+  return new RequestError(
+    'link_needed',
+    'Open the portal again from where you came, and then continue here.',
+  );
 }
 
 function passwordsOff(): RequestError {
@@ -127,10 +136,11 @@ function showQuestion(
   );
   const formOf = (inner: Markup, label: string, kind: string) =>
     html`<form method="post" action="${form.path}">${csrfField(viewer)}${hidden}${inner}<div class="buttons"><button class="${kind}">${label}</button></div></form>`;
-  const canAtProvider = hasOidc && viewer.proofs.identity;
+  const canAtProvider = hasOidc && viewer.proofs.identity && viewer.link === null;
   const start = hrefWith('/portal/oidc/start', { again: 'yes', next: CONFIRMED });
   const body = html`${error !== null && noticeBox({ kind: 'error', text: error.message })}
 ${field !== null && formOf(field, 'Continue', 'primary')}
+${viewer.link !== null && html`<p>${wayBack(viewer.link, '_blank')} (in a new tab), and then come back here.</p>${formOf(nothing, 'I have opened it again', 'secondary')}`}
 ${canAtProvider && html`<p>${field !== null && 'Or: '}<a href="${start}" target="_blank" rel="noopener">Sign in again at your identity provider</a> (in a new tab), and then come back here.</p>${formOf(nothing, 'I have signed in again', 'secondary')}`}
 <p><a class="button" href="/portal">Cancel</a></p>`;
   const lead =

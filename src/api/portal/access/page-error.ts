@@ -41,6 +41,15 @@ export function roleRefused(): PageError {
   );
 }
 
+/** The portal link that began the session does not permit this. */
+export function capabilityRefused(): PageError {
+  return new PageError(
+    403,
+    'Not allowed',
+    'The page was opened by a link that does not include this. Ask where you opened it.',
+  );
+}
+
 /** The operator has suspended the business. */
 export function tenantSuspended(): PageError {
   return new PageError(
@@ -97,7 +106,7 @@ export function sendErrorPage(thrown: unknown, request: FastifyRequest, reply: F
   const { status, title, text, headers } = shown;
   const body = html`<p>${text}</p>
 ${status >= 500 && html`<p class="hint">Request <code>${request.id}</code></p>`}
-<p><a class="button" href="/portal">${viewer === null ? 'Sign in' : 'Go to the start page'}</a></p>`;
+<p><a class="button" href="/portal">${viewer === null && request.portalLinkOver === null ? 'Sign in' : 'Go to the start page'}</a></p>`;
   sendPage(reply.headers(headers), { title, body }, status);
 }
 

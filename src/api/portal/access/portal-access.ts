@@ -15,10 +15,13 @@ import { secondStepPath, signInPath } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { createKnownDevices } from '../users/sign-in-limit.ts';
 import { createFormTokens, type FormTokens } from './form-tokens.ts';
+import { mayUse, requireNeedsOfLinks } from './link-access.ts';
+import { linkOverPage } from './link-over.ts';
 import { limitOpenForms } from './open-forms.ts';
 import { operatorAddress } from './operator-address.ts';
 import { PAGES, requireDeclaredAccess } from './page-access.ts';
 import {
+  capabilityRefused,
   formRefused,
   PageError,
   pageNotFound,
@@ -26,7 +29,7 @@ import {
   sendErrorPage,
   tenantSuspended,
 } from './page-error.ts';
-import { setPortalHeaders } from './send-page.ts';
+import { sendPage, setPortalHeaders } from './send-page.ts';
 import { sessionCookie } from './session-cookie.ts';
 import { tenantPlace } from './tenant-place.ts';
 import { isOperatorElsewhere, type Viewer, viewerIfAny } from './viewer.ts';
@@ -44,6 +47,7 @@ export async function requirePortalAccess(scope: PortalApp, context: PortalConte
   scope.decorate('portalFormTokens', tokens);
   scope.decorateRequest('portalSession', null);
   scope.decorateRequest('portalAwaiting', null);
+  scope.decorateRequest('portalLinkOver', null);
   scope.decorateRequest('portalWaba', null);
   scope.decorateRequest('portalNewAlerts', null);
   scope.decorateRequest('portalPendingApprovals', 0);
@@ -67,6 +71,7 @@ export async function requirePortalAccess(scope: PortalApp, context: PortalConte
     await Promise.all([countNews(request, database), findPlace(request, database)]);
   });
   requireDeclaredAccess(scope);
+  requireNeedsOfLinks(scope);
   scope.route({
     method: ['GET', 'POST'],
     url: '/portal/*',
@@ -132,14 +137,20 @@ async function readSession(
   const token = sessionCookie.read(request);
   const session = token === null ? null : await openSession(findSession, token);
   if (session === null) return;
+  if (session.link?.isOver) {
+    request.portalLinkOver = session.link;
+    return;
+  }
   const step = stepOf(config.portal, session);
   if (step === 'over') return;
   // What scripts fetch by themselves is no use.
-  const { polled, beforeSecondFactor } = request.routeOptions.config;
+  const { polled, beforeSecondFactor, pageAccess } = request.routeOptions.config;
   if (!polled) await noteUse({ database }, session);
   const { id, isUseStale: _, isNew: __, ...viewer } = session;
   const found = { id, viewer: { ...viewer, step, isOperatorAddress } };
-  if (step === 'whole' || beforeSecondFactor) request.portalSession = found;
+  // On pages for everybody a link's session is none: it accepts no invitation, and joins nothing.
+  const isElsewhere = session.link !== null && pageAccess === 'open';
+  if (!isElsewhere && (step === 'whole' || beforeSecondFactor)) request.portalSession = found;
   else request.portalAwaiting = found;
 }
 
@@ -152,14 +163,19 @@ async function checkAccess(
   const { pageAccess } = request.routeOptions.config;
   if (pageAccess === 'open') return;
   const viewer = viewerIfAny(request);
+  const over = request.portalLinkOver;
+  if (viewer === null && over !== null) return sendPage(reply, linkOverPage('session', over), 403);
   if (viewer === null) {
     const wanted = request.method === 'GET' ? request.url : '/portal';
     const step = request.portalAwaiting?.viewer.step;
     return reply.redirect(step === undefined ? signInPath(wanted) : secondStepPath(step, wanted), 303);
   }
-  if (pageAccess === 'signedIn') return;
+  const { url = '' } = request.routeOptions;
+  const isPermitted = pageAccess === 'operator' || mayUse(viewer.link, request.method, url);
+  if (pageAccess === 'signedIn' && isPermitted) return;
   if (isOperatorElsewhere(viewer)) throw pageNotFound();
   await findPageWaba(request, viewer, database);
+  if (!isPermitted) throw capabilityRefused();
   if (viewer.role === 'operator') return;
   await refuseSuspendedChange(request, viewer, database);
   if (pageAccess === 'member' || (pageAccess === 'admin' && viewer.role === 'admin')) return;

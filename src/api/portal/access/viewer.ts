@@ -21,6 +21,8 @@ declare module 'fastify' {
     portalSession: ViewerSession | null;
     /** A session that still waits for the second step of its sign-in: for most pages it is none. */
     portalAwaiting: ViewerSession | null;
+    /** The portal link of a session that is over. */
+    portalLinkOver: OpenSession['link'];
     portalWaba: PageWaba | null;
     /** What the bell counts; null on open pages. */
     portalNewAlerts: number | null;

@@ -1,18 +1,24 @@
+import { mayUse } from '../access/link-access.ts';
 import type { Viewer } from '../access/viewer.ts';
-import { type Child, html, type Markup } from '../markup.ts';
+import { type Child, html, type Markup, nothing } from '../markup.ts';
 
-/** A form that changes something: carries the token that proves it comes from a page of ours. */
-export function postForm(viewer: Pick<Viewer, 'csrfToken'>, action: string, body: Child): Markup {
+/** Whose form it is: the token that it carries, and what a portal link permits. */
+type Sender = Pick<Viewer, 'csrfToken'> & { link?: Viewer['link'] };
+
+/** A form that changes something: carries the token that proves it comes from a page of ours. Nothing where it would be refused. */
+export function postForm(viewer: Sender, action: string, body: Child): Markup {
+  if (!mayUse(viewer.link, 'POST', action)) return nothing;
   return html`<form method="post" action="${action}"><input type="hidden" name="_csrf" value="${viewer.csrfToken}">${body}</form>`;
 }
 
 /** A form that is nothing but its button, for actions in lists. */
 export function actionButton(
-  viewer: Pick<Viewer, 'csrfToken'>,
+  viewer: Sender,
   action: string,
   label: string,
   kind: 'secondary' | 'danger' | 'primary' = 'secondary',
 ): Markup {
+  if (!mayUse(viewer.link, 'POST', action)) return nothing;
   return html`<form method="post" action="${action}" class="inline"><input type="hidden" name="_csrf" value="${viewer.csrfToken}"><button class="${kind}">${label}</button></form>`;
 }
 

@@ -1,7 +1,8 @@
 import { sentHeaders } from '../../../engine/deliveries/webhook-request.ts';
 import type { DeliveryDetail, LoggedAttempt } from '../../../features/delivery-log/deliveries.ts';
 import { ADDRESS_REFUSED_TEXT, shownUrl } from '../../../platform/http/outbound-url.ts';
-import { publicEventId } from '../../../platform/public-ids.ts';
+import { publicDeliveryId, publicEventId } from '../../../platform/public-ids.ts';
+import { mayUse } from '../access/link-access.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { codeBlock } from '../components/copyable.ts';
@@ -42,8 +43,7 @@ function outcomeBadge({ statusCode, errorClass }: LoggedAttempt): Markup {
 
 export function attemptView(viewer: Viewer, delivery: DeliveryDetail, attempt: LoggedAttempt): Markup {
   const requestHeaders = sentHeaders({ delivery, event: delivery, attempt });
-  const { responseHeaders, responseBody, remoteAddress, worker } = attempt;
-  const fileName = `${publicEventId(delivery.eventUuid)}.json`;
+  const { responseHeaders, remoteAddress, worker } = attempt;
   const facts: [string, Child][] = [
     ['Outcome', html`${outcomeBadge(attempt)} ${explainOutcome(attempt)}`],
     ['Sent to', html`<code class="break">${attempt.url}</code>`],
@@ -59,7 +59,19 @@ export function attemptView(viewer: Viewer, delivery: DeliveryDetail, attempt: L
 <p class="hint">Signatures and the values of custom headers are not kept in the log.</p></section>
 <section><h3>Response headers</h3>${responseHeaders === null ? html`<p class="faint">No response.</p>` : headerTable('Response headers', responseHeaders)}</section>
 </div>
-<h3>Response body</h3>
+${mayUse(viewer.link, 'GET', bodyPath(delivery)) && bodies(viewer, delivery, attempt)}`;
+}
+
+function bodyPath({ wabaId, id }: DeliveryDetail): string {
+  return `/portal/w/${encodeURIComponent(wabaId)}/deliveries/${publicDeliveryId(id)}/body`;
+}
+
+/** What was sent and what came back, which may hold what customers wrote. */
+function bodies(viewer: Viewer, delivery: DeliveryDetail, attempt: LoggedAttempt): Markup {
+  const { responseBody } = attempt;
+  const requestHeaders = sentHeaders({ delivery, event: delivery, attempt });
+  const fileName = `${publicEventId(delivery.eventUuid)}.json`;
+  return html`<h3>Response body</h3>
 ${responseBody === null || responseBody.length === 0 ? html`<p class="faint">Empty.</p>` : codeBlock(shownBytes(responseBody, 10_000), 'Response body')}
 <details class="quiet"><summary>As curl</summary><p class="hint">The command has no signature, so a server that verifies signatures refuses it. To send the signed event again, replay it.</p>${codeBlock(shownText(curlCommand(curlTarget(viewer, delivery, attempt), { requestHeaders, body: delivery.body, fileName }), { maxHtmlBytes: 10_000 }), 'The request as a curl command')}</details>`;
 }

@@ -12,6 +12,7 @@ import { openEventIdHash } from '../../../platform/crypto/installation-secret.ts
 import { publicDeliveryId, publicEventId } from '../../../platform/public-ids.ts';
 import { workflowListUrl, workflowUrl } from '../../../platform/temporal/client-connection.ts';
 import { eventQuery } from '../../../platform/temporal/workflow-options.ts';
+import { mayUse } from '../access/link-access.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import type { Viewer } from '../access/viewer.ts';
@@ -154,7 +155,7 @@ ${
     : html`${attemptTable(path, attempts, shown)}${attempts.length < delivery.attempts && html`<p class="hint">Only the newest ${attempts.length} of ${delivery.attempts} are shown.</p>`}
 <h2 id="attempt">Attempt ${shown.attempt}</h2>${attemptView(viewer, delivery, shown)}`
 }
-<h2>Body</h2>${bodyView(path, delivery)}`,
+${visit.mayUse(`${path}/body`) && html`<h2>Body</h2>${bodyView(path, delivery)}`}`,
   };
 }
 
@@ -162,7 +163,7 @@ function actions(viewer: Viewer, path: string, delivery: DeliveryReport['deliver
   const { state, body, endpointUrl } = delivery;
   const isReplayable = state !== 'pending' && body !== null && endpointUrl !== null;
   const isRetryable = obstacleToRetry(delivery) === null;
-  return html`${state === 'pending' && html`<a class="button danger" href="${path}/drop">Drop</a>`}${isRetryable && actionButton(viewer, `${path}/retry`, 'Retry now', 'primary')}${isReplayable && actionButton(viewer, `${path}/replay`, 'Replay this delivery', 'primary')}`;
+  return html`${state === 'pending' && mayUse(viewer.link, 'GET', `${path}/drop`) && html`<a class="button danger" href="${path}/drop">Drop</a>`}${isRetryable && actionButton(viewer, `${path}/retry`, 'Retry now', 'primary')}${isReplayable && actionButton(viewer, `${path}/replay`, 'Replay this delivery', 'primary')}`;
 }
 
 function facts(viewer: Viewer, delivery: DeliveryReport['delivery']): [string, Child][] {
@@ -186,7 +187,7 @@ function facts(viewer: Viewer, delivery: DeliveryReport['delivery']): [string, C
     const since = exactTime(delivery.steppedAsideAt);
     rows.push(['Stepped aside', html`${since}; later events of its key no longer wait for it`]);
   }
-  if (conversationId !== null) {
+  if (conversationId !== null && mayUse(viewer.link, 'GET', `${base}/conversations`)) {
     rows.push([
       'Conversation',
       html`<a href="${base}/conversations/${conversationId}">${conversationId}</a>`,
@@ -205,9 +206,10 @@ function facts(viewer: Viewer, delivery: DeliveryReport['delivery']): [string, C
 
 /** Other endpoints whose content filter does not take this event, as it is now. */
 async function filterRows(
-  { context: { database } }: Visit,
+  { context: { database }, viewer }: Visit,
   { wabaId, eventUuid, body }: DeliveryDetail,
 ): Promise<[string, Child][]> {
+  if (!mayUse(viewer.link, 'GET', `${endpointPath(wabaId, '1')}/filter`)) return [];
   const event = await findEvent(database, wabaId, eventUuid);
   if (event === null) return [];
   const endpointIds = await endpointsThatFilter(database, wabaId, { event, body: body?.toString('utf8') });

@@ -28,7 +28,6 @@ import {
   disablingSentence,
   endpointPath,
   failedPath,
-  mayChange,
   modeBadge,
   modeSentence,
   successRate,
@@ -87,7 +86,7 @@ async function overviewOf(visit: Visit, endpoint: EndpointStatus): Promise<Marku
   const lastError = errors.get(id) ?? null;
   const disabling = disablingSentence(endpoint, config.webhooks.disableAfterHours);
   return html`${sameUrl !== null && noticeBox({ kind: 'warning', text: sameUrl })}<div class="card state"><p>${modeBadge(endpoint)} ${modeSentence(endpoint)}</p>
-${modeFacts(endpoint, { lastError, delivered }, now)}${disabling !== null && html`<p class="faint">${disabling}</p>`}${runOf(context, viewer, endpoint)}${mayChange(viewer) && modeControls(viewer, path, endpoint)}</div>
+${modeFacts(endpoint, { lastError, delivered }, now)}${disabling !== null && html`<p class="faint">${disabling}</p>`}${runOf(context, viewer, endpoint)}${viewer.role !== 'member' && modeControls(viewer, path, endpoint)}</div>
 ${figures(endpoint, steps, failed.get(id) ?? 0, now)}
 ${steps.some(({ successes, failures }) => successes + failures > 0) && attemptChart(steps)}
 <h2>Recent deliveries</h2>

@@ -99,7 +99,9 @@ function endpointListPage(app: PortalApp, context: PortalContext): void {
     active: 'endpoints',
     title: SETTINGS_TITLE,
     lead: 'Each endpoint receives the events of this WABA that match its filters, signed, in order, and retried until they arrive.',
-    actions: ({ path }) => html`<a class="button" href="${path}/alerts">Operations URL</a>`,
+    actions: (visit) =>
+      visit.mayUse(`${visit.path}/alerts`) &&
+      html`<a class="button" href="${visit.path}/alerts">Operations URL</a>`,
     add: { label: 'Add endpoint', path: `${LIST}/new`, isPrimary: true },
     done: DONE,
     assets: ['webhooks.css'],

@@ -18,9 +18,11 @@ export function endpointSettingsPage(app: PortalApp, context: PortalContext): vo
     active: 'endpoints',
     view: async (visit) =>
       await endpointShell(visit, 'settings', ({ endpoint, path }) => {
-        const links = html`<p><a href="${path}/filter">Try a content filter on recent events</a></p>`;
+        const links =
+          visit.mayUse(`${path}/filter`) &&
+          html`<p><a href="${path}/filter">Try a content filter on recent events</a></p>`;
         const remove = html`<h2>Delete</h2><p><a class="button danger" href="${path}/delete">Delete this endpoint</a></p>`;
-        return html`<div class="card">${settingsList(endpoint, defaults)}${links}</div>${visit.mayChange && remove}`;
+        return html`<div class="card">${settingsList(endpoint, defaults)}${links}</div>${visit.mayChange && visit.mayUse(`${path}/delete`) && remove}`;
       }),
   });
 }

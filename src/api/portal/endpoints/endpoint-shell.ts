@@ -1,5 +1,6 @@
 import { type EndpointStatus, endpointStatus } from '../../../features/endpoints/endpoints.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
+import { mayUse } from '../access/link-access.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { actionButton } from '../components/form.ts';
 import type { Visit } from '../kits/visit.ts';
@@ -74,5 +75,5 @@ function tabs(path: string, tab: EndpointTab, name: string): Markup {
 
 function pageActions(viewer: Viewer, path: string, { mode, waiting }: EndpointStatus): Markup {
   const isRetryable = mode === 'open' ? waiting.retrying > 0 : mode === 'probing';
-  return html`<a class="button" href="${path}/edit">Edit</a>${isRetryable && actionButton(viewer, `${path}/retry`, 'Retry now')}${actionButton(viewer, `${path}/test`, 'Send test event', 'primary')}`;
+  return html`${mayUse(viewer.link, 'GET', `${path}/edit`) && html`<a class="button" href="${path}/edit">Edit</a>`}${isRetryable && actionButton(viewer, `${path}/retry`, 'Retry now')}${actionButton(viewer, `${path}/test`, 'Send test event', 'primary')}`;
 }

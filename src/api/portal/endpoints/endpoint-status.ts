@@ -85,8 +85,8 @@ export function failedPath(wabaId: string, id: string): string {
   return `/portal/w/${encodeURIComponent(wabaId)}/deliveries?state=failed&endpointId=${encodeURIComponent(id)}`;
 }
 
-export function mayChange({ role }: Viewer): boolean {
-  return role !== 'member';
+export function mayChange({ role, link }: Viewer): boolean {
+  return role !== 'member' && (link === null || link.capabilities.includes('manage_endpoints'));
 }
 
 /** A URL of the tenant's servers, in full only for those who may change it: its path and query may be credentials. */

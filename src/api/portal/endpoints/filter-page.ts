@@ -60,7 +60,10 @@ async function filterView(
     hint: `One condition to a line: ${CONDITION_FORMS}. All must hold.`,
     error: error?.message ?? null,
   });
-  const edit = visit.mayChange && html`<a class="button" href="${own}/edit">Edit endpoint</a>`;
+  const edit =
+    visit.mayChange &&
+    visit.mayUse(`${own}/edit`) &&
+    html`<a class="button" href="${own}/edit">Edit endpoint</a>`;
   return {
     title: 'Try a filter',
     lead: `The newest ${SHOWN} events of the types and numbers of this endpoint, and which of them the filter takes. Nothing is saved here.`,

@@ -1,10 +1,11 @@
 import type { RequestError } from '../../../platform/request-input.ts';
+import { mayUse } from '../access/link-access.ts';
 import { orShown } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { postForm } from '../components/form.ts';
 import type { Notice } from '../components/notice.ts';
 import { type FormValues, formValues } from '../form-values.ts';
-import { type Child, html, type Markup } from '../markup.ts';
+import { type Child, html, type Markup, nothing } from '../markup.ts';
 import type { PageView } from '../page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { bodyOf, type FormField, fieldMarkup } from './form-fields.ts';
@@ -46,6 +47,7 @@ export function formCard<Name extends string, Subject>(
   form: Form<Name, Subject>,
   shown: ShownForm<Subject>,
 ): Markup {
+  if (!mayUse(visit.formToken.link, 'POST', form.action)) return nothing;
   const { heading, note } = form;
   const head = html`${heading !== undefined && html`<h2>${heading}</h2>`}${note && html`<p class="hint">${note}</p>`}`;
   return html`<section class="card">${head}${formMarkup(visit, form, shown)}</section>`;

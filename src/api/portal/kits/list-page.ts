@@ -186,6 +186,6 @@ export function listPage<Row>(app: PortalApp, context: PortalContext, page: List
 }
 
 function addLink(visit: Visit, add: ListPage<unknown>['add']): Markup | false {
-  if (add === undefined || !visit.mayChange) return false;
+  if (add === undefined || !visit.mayChange || !visit.mayUse(add.path)) return false;
   return html`<a class="button${add.isPrimary ? ' primary' : ''}" href="${visit.at(add.path)}">${add.label}</a>`;
 }

@@ -2,6 +2,7 @@ import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify
 import type { Visitor } from '../../../features/users/sign-in.ts';
 import { type Actor, type Audited, recordReads } from '../../../platform/audit/audit.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
+import { mayUse } from '../access/link-access.ts';
 import {
   actorOf,
   sessionOf,
@@ -58,7 +59,7 @@ export class Visit {
   }
 
   /** What a form of the page carries; on open pages it may set a cookie. */
-  get formToken(): Pick<Viewer, 'csrfToken'> {
+  get formToken(): Pick<Viewer, 'csrfToken'> & { link?: Viewer['link'] } {
     const { request, reply } = this;
     return viewerIfAny(request) ?? request.server.portalFormTokens.issue(request, reply);
   }
@@ -75,6 +76,11 @@ export class Visit {
 
   get mayChange(): boolean {
     return this.viewer.role !== 'member';
+  }
+
+  /** Whether the portal link of the session permits a page, or with POST a form; without a link, as `mayChange` and the page say. */
+  mayUse(path: string, method = 'GET'): boolean {
+    return mayUse(this.viewer.link, method, path);
   }
 
   /** The tenant of that WABA; null on pages of all tenants. */

@@ -58,7 +58,7 @@ export function conversationPage(app: PortalApp, context: PortalContext): void {
     return {
       title: nameOf(conversation),
       trail: [{ label: 'Conversations', href: visit.at(LIST) }],
-      actions: visit.mayChange && html`<a class="button" href="${erase}">Erase</a>`,
+      actions: visit.mayChange && visit.mayUse(erase) && html`<a class="button" href="${erase}">Erase</a>`,
       assets: ['conversations.css'],
       body: html`${about(conversation, visit.now)}
 ${conversation.groupId !== null && groupMembers(inGroup)}

@@ -15,7 +15,8 @@ export async function firstSteps(visit: Visit, endpoints: readonly EndpointStatu
   const next = steps.findIndex(({ isDone }) => !isDone);
   const items = steps.map(({ title, text, isDone, href, label }, index) => {
     const look = index === next ? 'button primary' : 'button';
-    const link = visit.mayChange && html`<a class="${look}" href="${href}">${label}</a>`;
+    const link =
+      visit.mayChange && visit.mayUse(href) && html`<a class="${look}" href="${href}">${label}</a>`;
     const sign = html`<span aria-hidden="true">✓</span><span class="unseen">Done:</span> `;
     return html`<li class="${isDone ? 'done' : 'open'}"><div><strong>${isDone && sign}${title}</strong>${!isDone && html`<br><span class="faint">${text}</span>`}</div>${!isDone && link}</li>`;
   });

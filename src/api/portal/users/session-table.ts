@@ -13,6 +13,7 @@ const BEGUN: Readonly<Record<SessionSummary['begunBy'], string>> = {
   oidc: 'identity provider',
   invitation: 'invitation',
   'set-up link': 'set-up link',
+  platform: 'portal link',
 };
 
 /** Sessions with a button to end each, by forms under `path`; `ownId`: that of the viewer. */

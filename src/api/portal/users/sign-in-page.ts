@@ -1,4 +1,5 @@
 import { emailOf } from '../../../features/mail/email-address.ts';
+import { closePortalLink } from '../../../features/users/portal-links.ts';
 import { signIn, signOut } from '../../../features/users/sign-in.ts';
 import { PAGES, withoutFreshProof } from '../access/page-access.ts';
 import { beginInBrowser, oidcCookie, provenCookie, sessionCookie } from '../access/session-cookie.ts';
@@ -42,7 +43,11 @@ export function signInPages(app: PortalApp, context: PortalContext, tools: SignI
   action(app, context, {
     path: '/portal/sign-out',
     access: { ...access, beforeSecondFactor: true },
-    act: async ({ session, actor, reply }) => {
+    act: async ({ session, actor, reply, viewer: { link, tenantId, email } }) => {
+      if (link !== null) {
+        await closePortalLink({ ...context, actor }, { link, tenantId, email });
+        return '/portal';
+      }
       await signOut(context, session, actor);
       for (const one of [sessionCookie, oidcCookie, provenCookie]) one.clear(reply);
       reply.header('clear-site-data', CLEAR_SITE_DATA);

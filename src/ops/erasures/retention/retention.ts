@@ -6,6 +6,7 @@ import { forgetOldMails } from '../../../features/mail/mails.ts';
 import { forgetOldErasedItems } from '../../../features/messages/erase-messages.ts';
 import { sendRemovals } from '../../../features/messages/send-retention.ts';
 import { forgetOldInvitations } from '../../../features/users/invitation-store.ts';
+import { forgetOldPortalLinks } from '../../../features/users/portal-link-store.ts';
 import { forgetOldNotices } from '../../../features/users/user-notices.ts';
 import { forgetEndedSessions } from '../../../features/users/user-sessions.ts';
 import { forgetUsersWithoutTenant } from '../../../features/users/user-store.ts';
@@ -62,7 +63,7 @@ export function retentionSteps(tools: RetentionTools): HousekeepingStep[] {
     bounded('endpoint charts', foldOldMinutes, ...charts),
     ...Object.entries(sendRemovals(tools)).map(([name, run]) => ({ name, run })),
     bounded('group members', forgetLeftMembers),
-    bounded('sessions', forgetEndedSessions, forgetOldNotices),
+    bounded('sessions', forgetEndedSessions, forgetOldPortalLinks, forgetOldNotices),
     bounded('alerts that ended', forgetOldAlerts),
     bounded('hours of WABAs', forgetOldHours),
     bounded('upstream troubles', forgetOldProblems),

@@ -38,6 +38,7 @@ export async function portalOf(
     isOperatorAddress: false,
     places: [],
     notices: [],
+    link: null,
     isProofFresh: true,
     passwordLinkBy: null,
     passwordLink: null,

@@ -1,0 +1,69 @@
+import { listTenantWabas } from '../../../features/accounts/accounts.ts';
+import type { LinkPage } from '../../../features/users/portal-link-store.ts';
+import { openPortalLink, seePortalLink } from '../../../features/users/portal-links.ts';
+import { postForm } from '../components/form.ts';
+import { action } from '../kits/action.ts';
+import { viewPage } from '../kits/view-page.ts';
+import type { Visit } from '../kits/visit.ts';
+import { html } from '../markup.ts';
+import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { linkOverPage } from './link-over.ts';
+import { PAGES } from './page-access.ts';
+import { sendPage } from './send-page.ts';
+import { beginInBrowser, sessionCookie } from './session-cookie.ts';
+
+const PATH = '/portal/enter/:token';
+
+/** A page that did open: the link is gone, not wrong. */
+const GONE = 410;
+
+/** /portal/enter/:token: whoever looks at a link, such as a preview, uses nothing up; its button does. */
+export function enterPages(app: PortalApp, context: PortalContext): void {
+  const { database } = context;
+  viewPage(app, context, {
+    path: PATH,
+    access: PAGES.open,
+    active: '',
+    view: async (visit) => {
+      const link = await seePortalLink(database, visit.param('token'));
+      if (!link?.isOpen) return sendPage(visit.reply, linkOverPage('link', link), GONE);
+      const button = html`<div class="buttons"><button class="primary">Open the portal</button></div>`;
+      const body = html`${signedInNote(visit)}${postForm(visit.formToken, visit.path, button)}`;
+      return { title: link.businessName, viewer: null, body };
+    },
+  });
+  action(app, context, {
+    path: PATH,
+    access: PAGES.open,
+    act: async (visit) => {
+      const { request, reply, visitor } = visit;
+      const token = visit.param('token');
+      // The session of an earlier link, which pages for everybody do not see otherwise.
+      const present = request.portalAwaiting?.viewer.link ? request.portalAwaiting : null;
+      const opened = await openPortalLink(context, token, present, visitor);
+      if (opened === null) {
+        const link = await seePortalLink(database, token);
+        return sendPage(reply, linkOverPage('link', link), GONE);
+      }
+      if (opened.isRenewed) sessionCookie.set(reply, opened.token);
+      else await beginInBrowser(visit, opened.token);
+      return await pageOf(context, opened);
+    },
+  });
+}
+
+/** Opening a link must not end another person's session unasked. */
+function signedInNote({ request }: Visit) {
+  const { viewer } = request.portalSession ?? {};
+  return viewer !== undefined && html`<p>You are signed in here as ${viewer.email}. That session ends.</p>`;
+}
+
+async function pageOf(
+  { database }: Pick<PortalContext, 'database'>,
+  { tenantId, page }: { tenantId: string; page: LinkPage },
+): Promise<string> {
+  const [first, ...more] = await listTenantWabas(database, tenantId);
+  if (first === undefined || more.length > 0) return '/portal';
+  const base = `/portal/w/${encodeURIComponent(first.wabaId)}`;
+  return page === 'overview' ? base : `${base}/${page}`;
+}
