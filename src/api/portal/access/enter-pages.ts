@@ -17,7 +17,7 @@ const PATH = '/portal/enter/:token';
 /** A page that did open: the link is gone, not wrong. */
 const GONE = 410;
 
-/** /portal/enter/:token: whoever looks at a link, such as a preview, uses nothing up; its button does. */
+/** /portal/enter/:token: looking at a link, as previews do, uses nothing up; its button does. */
 export function enterPages(app: PortalApp, context: PortalContext): void {
   const { database } = context;
   viewPage(app, context, {

@@ -74,10 +74,12 @@ test('what the API answers follows the document', async () => {
     putTenantEndpoint: { url: 'https://93.184.216.34/hook' },
     putOperationsHook: { url: 'https://93.184.216.34/operations' },
     rotateOperationsHookSecret: { overlapHours: 1 },
+    createPortalSession: { user: { externalId: 'u_17', email: 'asha@store.example' }, role: 'member' },
     removeTenant: { confirm: name },
   };
   const last = [
-    ...['deleteOperationsHook', 'deleteTenantKey', 'deleteTenantEndpoint', 'removeWaba', 'removeTenant'],
+    ...['endPortalSessions', 'deleteOperationsHook', 'deleteTenantKey', 'deleteTenantEndpoint'],
+    ...['removeWaba', 'removeTenant'],
   ];
   const all = operationsOf(document).filter(({ operationId }) => operationId !== 'getPlatformDocument');
   const rank = ({ operationId = '', method }: (typeof all)[number]) =>
