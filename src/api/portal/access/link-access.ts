@@ -64,15 +64,18 @@ const NEEDS: readonly (readonly [path: string, look: Need, send?: Need])[] = [
   [`${OF_WABA}/data`, 'none'],
 ];
 
-type Row = { pattern: RegExp; look: Need; send: Need };
+const ROWS = NEEDS.map(([path, look, send = 'none']) => ({ parts: path.split('/'), look, send }));
 
-const ROWS: readonly Row[] = NEEDS.map(([path, look, send = 'none']) => {
-  const source = path.replaceAll(/:\w+/g, '[^/]+').replace('*', '(?:/.*)?');
-  return { pattern: new RegExp(`^${source}$`), look, send };
-});
+/** A last part that ends with `*` stands for itself and all that follows. */
+function fits(parts: readonly string[], path: readonly string[]): boolean {
+  const hasRest = parts.at(-1)?.endsWith('*') === true;
+  if (hasRest ? path.length < parts.length : path.length !== parts.length) return false;
+  return parts.every((part, at) => part.startsWith(':') || part.replace('*', '') === path[at]);
+}
 
 function needOf(method: string, path: string): Need | undefined {
-  const row = ROWS.find(({ pattern }) => pattern.test(path));
+  const given = path.split('/');
+  const row = ROWS.find(({ parts }) => fits(parts, given));
   return method === 'GET' || method === 'HEAD' ? row?.look : row?.send;
 }
 
