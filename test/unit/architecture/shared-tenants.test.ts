@@ -26,8 +26,6 @@ const SHARED: Readonly<Record<string, string>> = {
     'an object of every kind is made once, and each test looks for all of them',
   'portal/access/every-change.test.ts':
     'the same users meet every form that changes something, and must be asked who they are',
-  'portal/access/link-matrix.test.ts':
-    'every page meets sessions of every capability, which may change nothing',
   'portal/authorization-matrix.test.ts':
     'every page meets every kind of user and every object of two accounts',
   'portal/endpoints/endpoint-pages.test.ts':
@@ -41,6 +39,7 @@ const SHARED: Readonly<Record<string, string>> = {
 /** Files whose tests only read the account that is filled once; those that change something have a tenant of their own. */
 const READ: readonly string[] = [
   'mcp/read.test.ts',
+  'portal/access/link-matrix.test.ts',
   'portal/access/page-access.test.ts',
   'portal/page-widths.test.ts',
   'portal/pages.test.ts',
