@@ -46,6 +46,7 @@ const (
 	ErrorCodeMediaURLExpired              ErrorCode = "media_url_expired"
 	ErrorCodeMessageLimitReached          ErrorCode = "message_limit_reached"
 	ErrorCodeMessageNotInbound            ErrorCode = "message_not_inbound"
+	ErrorCodeMessageNotScheduled          ErrorCode = "message_not_scheduled"
 	ErrorCodeMessageNotSent               ErrorCode = "message_not_sent"
 	ErrorCodeMethodNotAllowed             ErrorCode = "method_not_allowed"
 	ErrorCodeNoOperationsURL              ErrorCode = "no_operations_url"
@@ -77,6 +78,7 @@ const (
 	ErrorCodeTooManyEndpoints             ErrorCode = "too_many_endpoints"
 	ErrorCodeTooManyOperationsHooks       ErrorCode = "too_many_operations_hooks"
 	ErrorCodeTooManyReplays               ErrorCode = "too_many_replays"
+	ErrorCodeTooManyScheduled             ErrorCode = "too_many_scheduled"
 	ErrorCodeTooManyStreams               ErrorCode = "too_many_streams"
 	ErrorCodeTooManyUploads               ErrorCode = "too_many_uploads"
 	ErrorCodeURLIsWebhookEndpoint         ErrorCode = "url_is_webhook_endpoint"
@@ -869,6 +871,7 @@ type Message struct {
 	Message       json.RawMessage `json:"message"`
 	MetaMessageID *string         `json:"metaMessageId"`
 	MimeType      string          `json:"mimeType,omitempty"`
+	NotAfter      *time.Time      `json:"notAfter,omitempty"`
 
 	// Origin One of business_app, history, other_responder.
 	Origin           string               `json:"origin,omitempty"`
@@ -878,10 +881,11 @@ type Message struct {
 	ReadAt           *time.Time           `json:"readAt,omitempty"`
 	ReplyTo          *MessageReplyTo      `json:"replyTo,omitempty"`
 	RevokedAt        *time.Time           `json:"revokedAt,omitempty"`
+	SendAt           *time.Time           `json:"sendAt,omitempty"`
 	Sender           string               `json:"sender,omitempty"`
 	ServiceMessageID string               `json:"serviceMessageId"`
 
-	// State One of received, queued, sending, accepted, failed, unknown.
+	// State One of received, scheduled, queued, sending, accepted, failed, unknown, cancelled.
 	State        string     `json:"state"`
 	Status       *string    `json:"status"`
 	StatusAt     *time.Time `json:"statusAt"`
@@ -914,6 +918,7 @@ type MessageDetails struct {
 	MessageStatus string               `json:"messageStatus,omitempty"`
 	MetaMessageID *string              `json:"metaMessageId"`
 	MimeType      string               `json:"mimeType,omitempty"`
+	NotAfter      *time.Time           `json:"notAfter,omitempty"`
 
 	// Origin One of business_app, history, other_responder.
 	Origin           string                 `json:"origin,omitempty"`
@@ -924,10 +929,11 @@ type MessageDetails struct {
 	Recipient        string                 `json:"recipient,omitempty"`
 	ReplyTo          *MessageDetailsReplyTo `json:"replyTo,omitempty"`
 	RevokedAt        *time.Time             `json:"revokedAt,omitempty"`
+	SendAt           *time.Time             `json:"sendAt,omitempty"`
 	Sender           string                 `json:"sender,omitempty"`
 	ServiceMessageID string                 `json:"serviceMessageId"`
 
-	// State One of received, queued, sending, accepted, failed, unknown.
+	// State One of received, scheduled, queued, sending, accepted, failed, unknown, cancelled.
 	State        string          `json:"state"`
 	Status       *string         `json:"status"`
 	StatusAt     *time.Time      `json:"statusAt"`
@@ -1014,6 +1020,15 @@ type MessageMedia struct {
 	ServiceMessageID string      `json:"serviceMessageId"`
 	Sha256           *string     `json:"sha256"`
 	SizeBytes        *int        `json:"sizeBytes"`
+}
+
+// MessageMove defines model for MessageMove.
+type MessageMove struct {
+	// NotAfter When it fails instead.
+	NotAfter *time.Time `json:"notAfter,omitempty"`
+
+	// SendAt The new time, with its offset.
+	SendAt time.Time `json:"sendAt"`
 }
 
 // MessageParticipant defines model for MessageParticipant.
@@ -1558,6 +1573,28 @@ type SavedOperationsURL struct {
 	URL                   string  `json:"url"`
 }
 
+// ScheduledMessage defines model for ScheduledMessage.
+type ScheduledMessage struct {
+	ConversationID   string          `json:"conversationId"`
+	CreatedAt        time.Time       `json:"createdAt"`
+	Message          json.RawMessage `json:"message"`
+	NotAfter         *time.Time      `json:"notAfter"`
+	PhoneNumberID    string          `json:"phoneNumberId"`
+	SendAt           time.Time       `json:"sendAt"`
+	ServiceMessageID string          `json:"serviceMessageId"`
+
+	// State One of scheduled, cancelled.
+	State string `json:"state"`
+	Type  string `json:"type"`
+}
+
+// ScheduledMessageList defines model for ScheduledMessageList.
+type ScheduledMessageList struct {
+	Data       []ScheduledMessage `json:"data"`
+	HasMore    bool               `json:"hasMore"`
+	NextCursor *string            `json:"nextCursor"`
+}
+
 // SendAudio defines model for SendAudio.
 type SendAudio struct {
 	Audio                 SendAudioAudio    `json:"audio"`
@@ -1568,13 +1605,19 @@ type SendAudio struct {
 	Extra map[string]any `json:"extra,omitempty"`
 
 	// MessagingProduct Always whatsapp.
-	MessagingProduct         string `json:"messaging_product,omitempty"`
-	PhoneNumberID            string `json:"phoneNumberId"`
-	Recipient                string `json:"recipient,omitempty"`
-	RecipientIdentityKeyHash string `json:"recipient_identity_key_hash,omitempty"`
+	MessagingProduct string `json:"messaging_product,omitempty"`
+
+	// NotAfter With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+	NotAfter                 *time.Time `json:"notAfter,omitempty"`
+	PhoneNumberID            string     `json:"phoneNumberId"`
+	Recipient                string     `json:"recipient,omitempty"`
+	RecipientIdentityKeyHash string     `json:"recipient_identity_key_hash,omitempty"`
 
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
+
+	// SendAt Send the message then, with its offset: 30 seconds to 35 days ahead.
+	SendAt *time.Time `json:"sendAt,omitempty"`
 
 	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
@@ -1605,13 +1648,19 @@ type SendContacts struct {
 	Extra map[string]any `json:"extra,omitempty"`
 
 	// MessagingProduct Always whatsapp.
-	MessagingProduct         string `json:"messaging_product,omitempty"`
-	PhoneNumberID            string `json:"phoneNumberId"`
-	Recipient                string `json:"recipient,omitempty"`
-	RecipientIdentityKeyHash string `json:"recipient_identity_key_hash,omitempty"`
+	MessagingProduct string `json:"messaging_product,omitempty"`
+
+	// NotAfter With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+	NotAfter                 *time.Time `json:"notAfter,omitempty"`
+	PhoneNumberID            string     `json:"phoneNumberId"`
+	Recipient                string     `json:"recipient,omitempty"`
+	RecipientIdentityKeyHash string     `json:"recipient_identity_key_hash,omitempty"`
 
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
+
+	// SendAt Send the message then, with its offset: 30 seconds to 35 days ahead.
+	SendAt *time.Time `json:"sendAt,omitempty"`
 
 	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
@@ -1693,13 +1742,19 @@ type SendDocument struct {
 	Extra map[string]any `json:"extra,omitempty"`
 
 	// MessagingProduct Always whatsapp.
-	MessagingProduct         string `json:"messaging_product,omitempty"`
-	PhoneNumberID            string `json:"phoneNumberId"`
-	Recipient                string `json:"recipient,omitempty"`
-	RecipientIdentityKeyHash string `json:"recipient_identity_key_hash,omitempty"`
+	MessagingProduct string `json:"messaging_product,omitempty"`
+
+	// NotAfter With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+	NotAfter                 *time.Time `json:"notAfter,omitempty"`
+	PhoneNumberID            string     `json:"phoneNumberId"`
+	Recipient                string     `json:"recipient,omitempty"`
+	RecipientIdentityKeyHash string     `json:"recipient_identity_key_hash,omitempty"`
 
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
+
+	// SendAt Send the message then, with its offset: 30 seconds to 35 days ahead.
+	SendAt *time.Time `json:"sendAt,omitempty"`
 
 	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
@@ -1731,13 +1786,19 @@ type SendImage struct {
 	Image SendImageImage `json:"image"`
 
 	// MessagingProduct Always whatsapp.
-	MessagingProduct         string `json:"messaging_product,omitempty"`
-	PhoneNumberID            string `json:"phoneNumberId"`
-	Recipient                string `json:"recipient,omitempty"`
-	RecipientIdentityKeyHash string `json:"recipient_identity_key_hash,omitempty"`
+	MessagingProduct string `json:"messaging_product,omitempty"`
+
+	// NotAfter With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+	NotAfter                 *time.Time `json:"notAfter,omitempty"`
+	PhoneNumberID            string     `json:"phoneNumberId"`
+	Recipient                string     `json:"recipient,omitempty"`
+	RecipientIdentityKeyHash string     `json:"recipient_identity_key_hash,omitempty"`
 
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
+
+	// SendAt Send the message then, with its offset: 30 seconds to 35 days ahead.
+	SendAt *time.Time `json:"sendAt,omitempty"`
 
 	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
@@ -1768,13 +1829,19 @@ type SendInteractiveAddressMessage struct {
 	Interactive SendInteractiveAddressMessageInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
-	MessagingProduct         string `json:"messaging_product,omitempty"`
-	PhoneNumberID            string `json:"phoneNumberId"`
-	Recipient                string `json:"recipient,omitempty"`
-	RecipientIdentityKeyHash string `json:"recipient_identity_key_hash,omitempty"`
+	MessagingProduct string `json:"messaging_product,omitempty"`
+
+	// NotAfter With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+	NotAfter                 *time.Time `json:"notAfter,omitempty"`
+	PhoneNumberID            string     `json:"phoneNumberId"`
+	Recipient                string     `json:"recipient,omitempty"`
+	RecipientIdentityKeyHash string     `json:"recipient_identity_key_hash,omitempty"`
 
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
+
+	// SendAt Send the message then, with its offset: 30 seconds to 35 days ahead.
+	SendAt *time.Time `json:"sendAt,omitempty"`
 
 	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
@@ -1867,13 +1934,19 @@ type SendInteractiveButton struct {
 	Interactive SendInteractiveButtonInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
-	MessagingProduct         string `json:"messaging_product,omitempty"`
-	PhoneNumberID            string `json:"phoneNumberId"`
-	Recipient                string `json:"recipient,omitempty"`
-	RecipientIdentityKeyHash string `json:"recipient_identity_key_hash,omitempty"`
+	MessagingProduct string `json:"messaging_product,omitempty"`
+
+	// NotAfter With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+	NotAfter                 *time.Time `json:"notAfter,omitempty"`
+	PhoneNumberID            string     `json:"phoneNumberId"`
+	Recipient                string     `json:"recipient,omitempty"`
+	RecipientIdentityKeyHash string     `json:"recipient_identity_key_hash,omitempty"`
 
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
+
+	// SendAt Send the message then, with its offset: 30 seconds to 35 days ahead.
+	SendAt *time.Time `json:"sendAt,omitempty"`
 
 	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
@@ -1963,13 +2036,19 @@ type SendInteractiveCallPermissionRequest struct {
 	Interactive SendInteractiveCallPermissionRequestInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
-	MessagingProduct         string `json:"messaging_product,omitempty"`
-	PhoneNumberID            string `json:"phoneNumberId"`
-	Recipient                string `json:"recipient,omitempty"`
-	RecipientIdentityKeyHash string `json:"recipient_identity_key_hash,omitempty"`
+	MessagingProduct string `json:"messaging_product,omitempty"`
+
+	// NotAfter With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+	NotAfter                 *time.Time `json:"notAfter,omitempty"`
+	PhoneNumberID            string     `json:"phoneNumberId"`
+	Recipient                string     `json:"recipient,omitempty"`
+	RecipientIdentityKeyHash string     `json:"recipient_identity_key_hash,omitempty"`
 
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
+
+	// SendAt Send the message then, with its offset: 30 seconds to 35 days ahead.
+	SendAt *time.Time `json:"sendAt,omitempty"`
 
 	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
@@ -2047,13 +2126,19 @@ type SendInteractiveCarousel struct {
 	Interactive SendInteractiveCarouselInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
-	MessagingProduct         string `json:"messaging_product,omitempty"`
-	PhoneNumberID            string `json:"phoneNumberId"`
-	Recipient                string `json:"recipient,omitempty"`
-	RecipientIdentityKeyHash string `json:"recipient_identity_key_hash,omitempty"`
+	MessagingProduct string `json:"messaging_product,omitempty"`
+
+	// NotAfter With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+	NotAfter                 *time.Time `json:"notAfter,omitempty"`
+	PhoneNumberID            string     `json:"phoneNumberId"`
+	Recipient                string     `json:"recipient,omitempty"`
+	RecipientIdentityKeyHash string     `json:"recipient_identity_key_hash,omitempty"`
 
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
+
+	// SendAt Send the message then, with its offset: 30 seconds to 35 days ahead.
+	SendAt *time.Time `json:"sendAt,omitempty"`
 
 	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
@@ -2200,13 +2285,19 @@ type SendInteractiveCatalogMessage struct {
 	Interactive SendInteractiveCatalogMessageInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
-	MessagingProduct         string `json:"messaging_product,omitempty"`
-	PhoneNumberID            string `json:"phoneNumberId"`
-	Recipient                string `json:"recipient,omitempty"`
-	RecipientIdentityKeyHash string `json:"recipient_identity_key_hash,omitempty"`
+	MessagingProduct string `json:"messaging_product,omitempty"`
+
+	// NotAfter With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+	NotAfter                 *time.Time `json:"notAfter,omitempty"`
+	PhoneNumberID            string     `json:"phoneNumberId"`
+	Recipient                string     `json:"recipient,omitempty"`
+	RecipientIdentityKeyHash string     `json:"recipient_identity_key_hash,omitempty"`
 
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
+
+	// SendAt Send the message then, with its offset: 30 seconds to 35 days ahead.
+	SendAt *time.Time `json:"sendAt,omitempty"`
 
 	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
@@ -2290,13 +2381,19 @@ type SendInteractiveCtaURL struct {
 	Interactive SendInteractiveCtaURLInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
-	MessagingProduct         string `json:"messaging_product,omitempty"`
-	PhoneNumberID            string `json:"phoneNumberId"`
-	Recipient                string `json:"recipient,omitempty"`
-	RecipientIdentityKeyHash string `json:"recipient_identity_key_hash,omitempty"`
+	MessagingProduct string `json:"messaging_product,omitempty"`
+
+	// NotAfter With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+	NotAfter                 *time.Time `json:"notAfter,omitempty"`
+	PhoneNumberID            string     `json:"phoneNumberId"`
+	Recipient                string     `json:"recipient,omitempty"`
+	RecipientIdentityKeyHash string     `json:"recipient_identity_key_hash,omitempty"`
 
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
+
+	// SendAt Send the message then, with its offset: 30 seconds to 35 days ahead.
+	SendAt *time.Time `json:"sendAt,omitempty"`
 
 	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
@@ -2381,13 +2478,19 @@ type SendInteractiveFlow struct {
 	Interactive SendInteractiveFlowInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
-	MessagingProduct         string `json:"messaging_product,omitempty"`
-	PhoneNumberID            string `json:"phoneNumberId"`
-	Recipient                string `json:"recipient,omitempty"`
-	RecipientIdentityKeyHash string `json:"recipient_identity_key_hash,omitempty"`
+	MessagingProduct string `json:"messaging_product,omitempty"`
+
+	// NotAfter With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+	NotAfter                 *time.Time `json:"notAfter,omitempty"`
+	PhoneNumberID            string     `json:"phoneNumberId"`
+	Recipient                string     `json:"recipient,omitempty"`
+	RecipientIdentityKeyHash string     `json:"recipient_identity_key_hash,omitempty"`
 
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
+
+	// SendAt Send the message then, with its offset: 30 seconds to 35 days ahead.
+	SendAt *time.Time `json:"sendAt,omitempty"`
 
 	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
@@ -2484,13 +2587,19 @@ type SendInteractiveList struct {
 	Interactive SendInteractiveListInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
-	MessagingProduct         string `json:"messaging_product,omitempty"`
-	PhoneNumberID            string `json:"phoneNumberId"`
-	Recipient                string `json:"recipient,omitempty"`
-	RecipientIdentityKeyHash string `json:"recipient_identity_key_hash,omitempty"`
+	MessagingProduct string `json:"messaging_product,omitempty"`
+
+	// NotAfter With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+	NotAfter                 *time.Time `json:"notAfter,omitempty"`
+	PhoneNumberID            string     `json:"phoneNumberId"`
+	Recipient                string     `json:"recipient,omitempty"`
+	RecipientIdentityKeyHash string     `json:"recipient_identity_key_hash,omitempty"`
 
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
+
+	// SendAt Send the message then, with its offset: 30 seconds to 35 days ahead.
+	SendAt *time.Time `json:"sendAt,omitempty"`
 
 	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
@@ -2582,13 +2691,19 @@ type SendInteractiveLocationRequestMessage struct {
 	Interactive SendInteractiveLocationRequestMessageInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
-	MessagingProduct         string `json:"messaging_product,omitempty"`
-	PhoneNumberID            string `json:"phoneNumberId"`
-	Recipient                string `json:"recipient,omitempty"`
-	RecipientIdentityKeyHash string `json:"recipient_identity_key_hash,omitempty"`
+	MessagingProduct string `json:"messaging_product,omitempty"`
+
+	// NotAfter With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+	NotAfter                 *time.Time `json:"notAfter,omitempty"`
+	PhoneNumberID            string     `json:"phoneNumberId"`
+	Recipient                string     `json:"recipient,omitempty"`
+	RecipientIdentityKeyHash string     `json:"recipient_identity_key_hash,omitempty"`
 
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
+
+	// SendAt Send the message then, with its offset: 30 seconds to 35 days ahead.
+	SendAt *time.Time `json:"sendAt,omitempty"`
 
 	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
@@ -2666,13 +2781,19 @@ type SendInteractiveOrderDetails struct {
 	Interactive SendInteractiveOrderDetailsInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
-	MessagingProduct         string `json:"messaging_product,omitempty"`
-	PhoneNumberID            string `json:"phoneNumberId"`
-	Recipient                string `json:"recipient,omitempty"`
-	RecipientIdentityKeyHash string `json:"recipient_identity_key_hash,omitempty"`
+	MessagingProduct string `json:"messaging_product,omitempty"`
+
+	// NotAfter With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+	NotAfter                 *time.Time `json:"notAfter,omitempty"`
+	PhoneNumberID            string     `json:"phoneNumberId"`
+	Recipient                string     `json:"recipient,omitempty"`
+	RecipientIdentityKeyHash string     `json:"recipient_identity_key_hash,omitempty"`
 
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
+
+	// SendAt Send the message then, with its offset: 30 seconds to 35 days ahead.
+	SendAt *time.Time `json:"sendAt,omitempty"`
 
 	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
@@ -2937,13 +3058,19 @@ type SendInteractiveOrderStatus struct {
 	Interactive SendInteractiveOrderStatusInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
-	MessagingProduct         string `json:"messaging_product,omitempty"`
-	PhoneNumberID            string `json:"phoneNumberId"`
-	Recipient                string `json:"recipient,omitempty"`
-	RecipientIdentityKeyHash string `json:"recipient_identity_key_hash,omitempty"`
+	MessagingProduct string `json:"messaging_product,omitempty"`
+
+	// NotAfter With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+	NotAfter                 *time.Time `json:"notAfter,omitempty"`
+	PhoneNumberID            string     `json:"phoneNumberId"`
+	Recipient                string     `json:"recipient,omitempty"`
+	RecipientIdentityKeyHash string     `json:"recipient_identity_key_hash,omitempty"`
 
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
+
+	// SendAt Send the message then, with its offset: 30 seconds to 35 days ahead.
+	SendAt *time.Time `json:"sendAt,omitempty"`
 
 	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
@@ -3034,13 +3161,19 @@ type SendInteractiveProduct struct {
 	Interactive SendInteractiveProductInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
-	MessagingProduct         string `json:"messaging_product,omitempty"`
-	PhoneNumberID            string `json:"phoneNumberId"`
-	Recipient                string `json:"recipient,omitempty"`
-	RecipientIdentityKeyHash string `json:"recipient_identity_key_hash,omitempty"`
+	MessagingProduct string `json:"messaging_product,omitempty"`
+
+	// NotAfter With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+	NotAfter                 *time.Time `json:"notAfter,omitempty"`
+	PhoneNumberID            string     `json:"phoneNumberId"`
+	Recipient                string     `json:"recipient,omitempty"`
+	RecipientIdentityKeyHash string     `json:"recipient_identity_key_hash,omitempty"`
 
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
+
+	// SendAt Send the message then, with its offset: 30 seconds to 35 days ahead.
+	SendAt *time.Time `json:"sendAt,omitempty"`
 
 	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
@@ -3119,13 +3252,19 @@ type SendInteractiveProductList struct {
 	Interactive SendInteractiveProductListInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
-	MessagingProduct         string `json:"messaging_product,omitempty"`
-	PhoneNumberID            string `json:"phoneNumberId"`
-	Recipient                string `json:"recipient,omitempty"`
-	RecipientIdentityKeyHash string `json:"recipient_identity_key_hash,omitempty"`
+	MessagingProduct string `json:"messaging_product,omitempty"`
+
+	// NotAfter With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+	NotAfter                 *time.Time `json:"notAfter,omitempty"`
+	PhoneNumberID            string     `json:"phoneNumberId"`
+	Recipient                string     `json:"recipient,omitempty"`
+	RecipientIdentityKeyHash string     `json:"recipient_identity_key_hash,omitempty"`
 
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
+
+	// SendAt Send the message then, with its offset: 30 seconds to 35 days ahead.
+	SendAt *time.Time `json:"sendAt,omitempty"`
 
 	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
@@ -3215,13 +3354,19 @@ type SendInteractiveRequestContactInfo struct {
 	Interactive SendInteractiveRequestContactInfoInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
-	MessagingProduct         string `json:"messaging_product,omitempty"`
-	PhoneNumberID            string `json:"phoneNumberId"`
-	Recipient                string `json:"recipient,omitempty"`
-	RecipientIdentityKeyHash string `json:"recipient_identity_key_hash,omitempty"`
+	MessagingProduct string `json:"messaging_product,omitempty"`
+
+	// NotAfter With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+	NotAfter                 *time.Time `json:"notAfter,omitempty"`
+	PhoneNumberID            string     `json:"phoneNumberId"`
+	Recipient                string     `json:"recipient,omitempty"`
+	RecipientIdentityKeyHash string     `json:"recipient_identity_key_hash,omitempty"`
 
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
+
+	// SendAt Send the message then, with its offset: 30 seconds to 35 days ahead.
+	SendAt *time.Time `json:"sendAt,omitempty"`
 
 	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
@@ -3299,13 +3444,19 @@ type SendInteractiveVoiceCall struct {
 	Interactive SendInteractiveVoiceCallInteractive `json:"interactive"`
 
 	// MessagingProduct Always whatsapp.
-	MessagingProduct         string `json:"messaging_product,omitempty"`
-	PhoneNumberID            string `json:"phoneNumberId"`
-	Recipient                string `json:"recipient,omitempty"`
-	RecipientIdentityKeyHash string `json:"recipient_identity_key_hash,omitempty"`
+	MessagingProduct string `json:"messaging_product,omitempty"`
+
+	// NotAfter With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+	NotAfter                 *time.Time `json:"notAfter,omitempty"`
+	PhoneNumberID            string     `json:"phoneNumberId"`
+	Recipient                string     `json:"recipient,omitempty"`
+	RecipientIdentityKeyHash string     `json:"recipient_identity_key_hash,omitempty"`
 
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
+
+	// SendAt Send the message then, with its offset: 30 seconds to 35 days ahead.
+	SendAt *time.Time `json:"sendAt,omitempty"`
 
 	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
@@ -3391,13 +3542,19 @@ type SendLocation struct {
 	Location SendLocationLocation `json:"location"`
 
 	// MessagingProduct Always whatsapp.
-	MessagingProduct         string `json:"messaging_product,omitempty"`
-	PhoneNumberID            string `json:"phoneNumberId"`
-	Recipient                string `json:"recipient,omitempty"`
-	RecipientIdentityKeyHash string `json:"recipient_identity_key_hash,omitempty"`
+	MessagingProduct string `json:"messaging_product,omitempty"`
+
+	// NotAfter With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+	NotAfter                 *time.Time `json:"notAfter,omitempty"`
+	PhoneNumberID            string     `json:"phoneNumberId"`
+	Recipient                string     `json:"recipient,omitempty"`
+	RecipientIdentityKeyHash string     `json:"recipient_identity_key_hash,omitempty"`
 
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
+
+	// SendAt Send the message then, with its offset: 30 seconds to 35 days ahead.
+	SendAt *time.Time `json:"sendAt,omitempty"`
 
 	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
@@ -3428,7 +3585,10 @@ type SendReaction struct {
 	Extra map[string]any `json:"extra,omitempty"`
 
 	// MessagingProduct Always whatsapp.
-	MessagingProduct         string               `json:"messaging_product,omitempty"`
+	MessagingProduct string `json:"messaging_product,omitempty"`
+
+	// NotAfter With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+	NotAfter                 *time.Time           `json:"notAfter,omitempty"`
 	PhoneNumberID            string               `json:"phoneNumberId"`
 	Reaction                 SendReactionReaction `json:"reaction"`
 	Recipient                string               `json:"recipient,omitempty"`
@@ -3436,6 +3596,9 @@ type SendReaction struct {
 
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
+
+	// SendAt Send the message then, with its offset: 30 seconds to 35 days ahead.
+	SendAt *time.Time `json:"sendAt,omitempty"`
 
 	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
@@ -3464,14 +3627,20 @@ type SendSticker struct {
 	Extra map[string]any `json:"extra,omitempty"`
 
 	// MessagingProduct Always whatsapp.
-	MessagingProduct         string `json:"messaging_product,omitempty"`
-	PhoneNumberID            string `json:"phoneNumberId"`
-	Recipient                string `json:"recipient,omitempty"`
-	RecipientIdentityKeyHash string `json:"recipient_identity_key_hash,omitempty"`
+	MessagingProduct string `json:"messaging_product,omitempty"`
+
+	// NotAfter With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+	NotAfter                 *time.Time `json:"notAfter,omitempty"`
+	PhoneNumberID            string     `json:"phoneNumberId"`
+	Recipient                string     `json:"recipient,omitempty"`
+	RecipientIdentityKeyHash string     `json:"recipient_identity_key_hash,omitempty"`
 
 	// RecipientType One of individual, group.
-	RecipientType string             `json:"recipient_type,omitempty"`
-	Sticker       SendStickerSticker `json:"sticker"`
+	RecipientType string `json:"recipient_type,omitempty"`
+
+	// SendAt Send the message then, with its offset: 30 seconds to 35 days ahead.
+	SendAt  *time.Time         `json:"sendAt,omitempty"`
+	Sticker SendStickerSticker `json:"sticker"`
 
 	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
@@ -3500,14 +3669,20 @@ type SendTemplate struct {
 	Extra map[string]any `json:"extra,omitempty"`
 
 	// MessagingProduct Always whatsapp.
-	MessagingProduct         string `json:"messaging_product,omitempty"`
-	PhoneNumberID            string `json:"phoneNumberId"`
-	Recipient                string `json:"recipient,omitempty"`
-	RecipientIdentityKeyHash string `json:"recipient_identity_key_hash,omitempty"`
+	MessagingProduct string `json:"messaging_product,omitempty"`
+
+	// NotAfter With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+	NotAfter                 *time.Time `json:"notAfter,omitempty"`
+	PhoneNumberID            string     `json:"phoneNumberId"`
+	Recipient                string     `json:"recipient,omitempty"`
+	RecipientIdentityKeyHash string     `json:"recipient_identity_key_hash,omitempty"`
 
 	// RecipientType One of individual, group.
-	RecipientType string               `json:"recipient_type,omitempty"`
-	Template      SendTemplateTemplate `json:"template"`
+	RecipientType string `json:"recipient_type,omitempty"`
+
+	// SendAt Send the message then, with its offset: 30 seconds to 35 days ahead.
+	SendAt   *time.Time           `json:"sendAt,omitempty"`
+	Template SendTemplateTemplate `json:"template"`
 
 	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
@@ -3668,14 +3843,20 @@ type SendText struct {
 	Extra map[string]any `json:"extra,omitempty"`
 
 	// MessagingProduct Always whatsapp.
-	MessagingProduct         string `json:"messaging_product,omitempty"`
-	PhoneNumberID            string `json:"phoneNumberId"`
-	Recipient                string `json:"recipient,omitempty"`
-	RecipientIdentityKeyHash string `json:"recipient_identity_key_hash,omitempty"`
+	MessagingProduct string `json:"messaging_product,omitempty"`
+
+	// NotAfter With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+	NotAfter                 *time.Time `json:"notAfter,omitempty"`
+	PhoneNumberID            string     `json:"phoneNumberId"`
+	Recipient                string     `json:"recipient,omitempty"`
+	RecipientIdentityKeyHash string     `json:"recipient_identity_key_hash,omitempty"`
 
 	// RecipientType One of individual, group.
-	RecipientType string       `json:"recipient_type,omitempty"`
-	Text          SendTextText `json:"text"`
+	RecipientType string `json:"recipient_type,omitempty"`
+
+	// SendAt Send the message then, with its offset: 30 seconds to 35 days ahead.
+	SendAt *time.Time   `json:"sendAt,omitempty"`
+	Text   SendTextText `json:"text"`
 
 	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
@@ -3704,13 +3885,19 @@ type SendVideo struct {
 	Extra map[string]any `json:"extra,omitempty"`
 
 	// MessagingProduct Always whatsapp.
-	MessagingProduct         string `json:"messaging_product,omitempty"`
-	PhoneNumberID            string `json:"phoneNumberId"`
-	Recipient                string `json:"recipient,omitempty"`
-	RecipientIdentityKeyHash string `json:"recipient_identity_key_hash,omitempty"`
+	MessagingProduct string `json:"messaging_product,omitempty"`
+
+	// NotAfter With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+	NotAfter                 *time.Time `json:"notAfter,omitempty"`
+	PhoneNumberID            string     `json:"phoneNumberId"`
+	Recipient                string     `json:"recipient,omitempty"`
+	RecipientIdentityKeyHash string     `json:"recipient_identity_key_hash,omitempty"`
 
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
+
+	// SendAt Send the message then, with its offset: 30 seconds to 35 days ahead.
+	SendAt *time.Time `json:"sendAt,omitempty"`
 
 	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
@@ -3740,13 +3927,14 @@ type SendWarning struct {
 
 // SentMessage defines model for SentMessage.
 type SentMessage struct {
-	Advice           string  `json:"advice,omitempty"`
-	ConversationID   string  `json:"conversationId"`
-	MessageStatus    string  `json:"messageStatus,omitempty"`
-	MetaMessageID    *string `json:"metaMessageId"`
-	ServiceMessageID string  `json:"serviceMessageId"`
+	Advice           string     `json:"advice,omitempty"`
+	ConversationID   string     `json:"conversationId"`
+	MessageStatus    string     `json:"messageStatus,omitempty"`
+	MetaMessageID    *string    `json:"metaMessageId"`
+	SendAt           *time.Time `json:"sendAt,omitempty"`
+	ServiceMessageID string     `json:"serviceMessageId"`
 
-	// State One of accepted, queued, unknown.
+	// State One of accepted, queued, unknown, scheduled, cancelled.
 	State string `json:"state"`
 
 	// WaID The WhatsApp id of the recipient; can differ from the digits of `to`.
@@ -4265,6 +4453,21 @@ type ListMessageTemplatesParams struct {
 	Refresh string `form:"refresh,omitempty" json:"refresh,omitempty"`
 }
 
+// ListScheduledMessagesParams defines parameters for ListScheduledMessages.
+type ListScheduledMessagesParams struct {
+	// Limit How many entries a page has at most.
+	Limit int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `nextCursor` of the previous page, with the same filters. Left out: the first page.
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// State Only scheduled messages have a list.
+	State string `form:"state" json:"state"`
+
+	// PhoneNumberID Those of this number only.
+	PhoneNumberID string `form:"phoneNumberId,omitempty" json:"phoneNumberId,omitempty"`
+}
+
 // SendMessageParams defines parameters for SendMessage.
 type SendMessageParams struct {
 	// IdempotencyKey Makes a repetition harmless: the first answer is given again. 1 to 255 visible ASCII characters, kept for 48 hours.
@@ -4348,6 +4551,9 @@ type ReplayEventJSONRequestBody = ReplayEventRequest
 
 // SendMessageJSONRequestBody defines body for SendMessage for application/json ContentType.
 type SendMessageJSONRequestBody = MessageToSend
+
+// MoveScheduledMessageJSONRequestBody defines body for MoveScheduledMessage for application/json ContentType.
+type MoveScheduledMessageJSONRequestBody = MessageMove
 
 // MarkMessageReadJSONRequestBody defines body for MarkMessageRead for application/json ContentType.
 type MarkMessageReadJSONRequestBody = MarkMessageReadRequest
@@ -5119,11 +5325,29 @@ func (c *Client) ListMessageTemplates(ctx context.Context, params *ListMessageTe
 	return call[MessageTemplateList](ctx, c, request)
 }
 
+// ListScheduledMessages List scheduled messages
+//
+// GET /api/external/messages
+//
+// Messages with `sendAt` whose sending has not begun, the next one first. Sent ones are in their conversations.
+//
+// Scope: `read`.
+func (c *Client) ListScheduledMessages(ctx context.Context, params *ListScheduledMessagesParams) (*ScheduledMessageList, error) {
+	request := requestTo(http.MethodGet, "/api/external/messages")
+	if params != nil {
+		request.query("limit", params.Limit)
+		request.query("cursor", params.Cursor)
+		request.query("state", params.State)
+		request.query("phoneNumberId", params.PhoneNumberID)
+	}
+	return call[ScheduledMessageList](ctx, c, request)
+}
+
 // SendMessage Send a message
 //
 // POST /api/external/messages
 //
-// The body is the upstream platform’s own message object with `phoneNumberId` in front, and `to` or `recipient`; with both, upstream uses `to`. The response waits up to about 10 seconds for upstream. Upstream checks its own limits. A type or a member that the service does not know is passed on, with an entry in `warnings`: also one next to the content, such as `category` of Direct Send.
+// The body is the upstream platform’s own message object with `phoneNumberId` in front, and `to` or `recipient`; with both, upstream uses `to`. The response waits up to about 10 seconds for upstream. With `sendAt` it is sent at that time and the response comes at once. Upstream checks its own limits. A type or a member that the service does not know is passed on, with an entry in `warnings`: also one next to the content, such as `category` of Direct Send.
 //
 // Scope: `send`.
 func (c *Client) SendMessage(ctx context.Context, params *SendMessageParams, body MessageToSend) (*SentMessage, error) {
@@ -5145,6 +5369,31 @@ func (c *Client) SendMessage(ctx context.Context, params *SendMessageParams, bod
 func (c *Client) GetMessage(ctx context.Context, id string) (*MessageDetails, error) {
 	request := requestTo(http.MethodGet, "/api/external/messages/%s", id)
 	return call[MessageDetails](ctx, c, request)
+}
+
+// MoveScheduledMessage Move a scheduled message
+//
+// PATCH /api/external/messages/{id}
+//
+// To another time, 30 seconds to 35 days ahead. Without `notAfter` a former one keeps its distance to `sendAt`. Once its sending has begun, or it has failed or was cancelled: 409 `message_not_scheduled`.
+//
+// Scope: `send`.
+func (c *Client) MoveScheduledMessage(ctx context.Context, id string, body MessageMove) (*ScheduledMessage, error) {
+	request := requestTo(http.MethodPatch, "/api/external/messages/%s", id)
+	request.body = body
+	return call[ScheduledMessage](ctx, c, request)
+}
+
+// CancelScheduledMessage Cancel a scheduled message
+//
+// POST /api/external/messages/{id}/cancel
+//
+// It is not sent, and gives no `status` event. Once its sending has begun, or it has failed or was cancelled: 409 `message_not_scheduled`.
+//
+// Scope: `send`.
+func (c *Client) CancelScheduledMessage(ctx context.Context, id string) (*ScheduledMessage, error) {
+	request := requestTo(http.MethodPost, "/api/external/messages/%s/cancel", id)
+	return call[ScheduledMessage](ctx, c, request)
 }
 
 // GetMessageMedia Get the media of a message

@@ -153,3 +153,14 @@ func (c *Client) AllMessageTemplates(ctx context.Context, params ListMessageTemp
 		})
 	})
 }
+
+// AllScheduledMessages gives every scheduled message of ListScheduledMessages.
+func (c *Client) AllScheduledMessages(ctx context.Context, params ListScheduledMessagesParams) iter.Seq2[ScheduledMessage, error] {
+	return entries(params.Cursor, func(cursor string) (page[ScheduledMessage], error) {
+		params.Cursor = cursor
+		list, err := c.ListScheduledMessages(ctx, &params)
+		return pageOf(list, err, func(l *ScheduledMessageList) page[ScheduledMessage] {
+			return page[ScheduledMessage]{l.Data, l.HasMore, l.NextCursor}
+		})
+	})
+}

@@ -30,6 +30,7 @@ const CHOSEN: Readonly<Record<string, Effect>> = {
   getConversation: LOOKS,
   listConversationMessages: LOOKS,
   getMessage: LOOKS,
+  listScheduledMessages: LOOKS,
   listEvents: LOOKS,
   getEvent: LOOKS,
   listReplays: LOOKS,

@@ -9,6 +9,7 @@ import type {
   ListEventsData,
   ListMessageTemplatesData,
   ListReplaysData,
+  ListScheduledMessagesData,
   ListTemplatesData,
   ListWebhookEndpointsData,
   SearchConversationsData,
@@ -84,6 +85,12 @@ export class Heliograph extends HeliographApi {
   eachMessageTemplate(options: Options<ListMessageTemplatesData, true> = {}) {
     const { query } = options;
     return entriesOf((cursor) => this.listMessageTemplates(at(options, query, cursor)), query?.cursor);
+  }
+
+  /** Every scheduled message of `listScheduledMessages`. */
+  eachScheduledMessage(options: Options<ListScheduledMessagesData, true>) {
+    const { query } = options;
+    return entriesOf((cursor) => this.listScheduledMessages(at(options, query, cursor)), query.cursor);
   }
 
   /** Every opt-out of `searchOptOuts`. */

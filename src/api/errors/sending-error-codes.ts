@@ -20,6 +20,17 @@ export const SENDING_ERROR_CODES = {
     advice:
       'The message names the variable that is missing or surplus. Nothing was sent. GET /api/external/message-templates?refresh=true copies the template as it is now.',
   },
+  message_not_scheduled: {
+    status: 409,
+    message: 'The message is not scheduled, or no longer.',
+    advice:
+      'Its sending has begun, or it has failed or was cancelled: GET /api/external/messages/{id} gives its state. A sent message cannot be taken back.',
+  },
+  too_many_scheduled: {
+    status: 429,
+    message: 'The WABA has too many scheduled messages.',
+    advice: 'Nothing was stored. Cancel scheduled messages, or wait until some are sent.',
+  },
   conversation_of_group: {
     status: 422,
     message: 'The conversation of a group has no owner among several responders.',

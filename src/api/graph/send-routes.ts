@@ -55,6 +55,10 @@ async function answerSend(
   const { id } = request.params;
   if (!isMembers(request.body)) throw wrongParameter('The body must be a JSON object.');
   if (request.body.status !== undefined) return await markRead(context, account.wabaId, id, request.body);
+  const scheduling = ['sendAt', 'notAfter'].find((name) => Object.hasOwn(Object(request.body), name));
+  if (scheduling !== undefined) {
+    throw wrongParameter(`${scheduling}: Messages are scheduled with POST /api/external/messages alone.`);
+  }
   const body = sendRequestOf(id, request.body);
   // A text that is read as JSON may hold what the body itself may not.
   const problem = storableProblem(body) ?? sendProblem(body);

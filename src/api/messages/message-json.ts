@@ -78,6 +78,8 @@ export function messageMembers(
     createdAt: row.createdAt.toISOString(),
     ...(row.direction === 'inbound' && { readAt: row.readAt?.toISOString() ?? null }),
     state: row.sendState ?? (row.direction === 'inbound' ? 'received' : 'accepted'),
+    ...(row.sendAt !== null && { sendAt: row.sendAt.toISOString() }),
+    ...(row.notAfter !== null && { notAfter: row.notAfter.toISOString() }),
     status: row.status,
     statusAt: row.statusAt?.toISOString() ?? null,
     ...(row.contextId !== null && {
@@ -184,7 +186,16 @@ const Reaction = named('MessageReaction', {
 });
 
 /** How far a message is; `received` for inbound ones. */
-const MESSAGE_STATES = ['received', 'queued', 'sending', 'accepted', 'failed', 'unknown'];
+const MESSAGE_STATES = [
+  'received',
+  'scheduled',
+  'queued',
+  'sending',
+  'accepted',
+  'failed',
+  'unknown',
+  'cancelled',
+];
 
 export const Message = named('Message', {
   serviceMessageId: text('1042'),
@@ -201,6 +212,10 @@ export const Message = named('Message', {
   /** Of inbound messages: when the business marked it as read by its own id; marking a later one does not count. */
   readAt: Type.Optional(Type.Union([DATE_TIME, Type.Null()])),
   state: Type.Enum(MESSAGE_STATES),
+  /** Of a scheduled message: when it is sent. */
+  sendAt: Type.Optional(DATE_TIME),
+  /** Of a scheduled message: when it fails instead. */
+  notAfter: Type.Optional(DATE_TIME),
   status: nullable(Type.String()),
   statusAt: nullable(DATE_TIME),
   contextId: Type.Optional(Type.String()),

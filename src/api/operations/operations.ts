@@ -22,6 +22,7 @@ import { markMessageReadOperation } from '../messages/mark-message-read.ts';
 import { getMessage } from '../messages/message-detail.ts';
 import { getPayment } from '../messages/payments/get-payment.ts';
 import { listTemplates } from '../messages/send/list-templates.ts';
+import { SCHEDULED_OPERATIONS } from '../messages/send/scheduled-messages.ts';
 import { sendMessage } from '../messages/send/send-message.ts';
 import { controlThreadOperation } from '../messages/thread-control.ts';
 import { MEDIA_OPERATIONS } from '../messages/uploads/media-routes.ts';
@@ -54,6 +55,7 @@ export const OPERATIONS: readonly Operation[] = [
   getOwnKey,
   getMessage,
   sendMessage,
+  ...SCHEDULED_OPERATIONS,
   markMessageReadOperation,
   ...MEDIA_OPERATIONS,
   listTemplates,

@@ -18,6 +18,7 @@ import * as platformApi from './migrations/0010-platform-api.ts';
 import * as marketingRoute from './migrations/0011-marketing-route.ts';
 import * as operationsHooks from './migrations/0012-operations-hooks.ts';
 import * as portalLinks from './migrations/0013-portal-links.ts';
+import * as scheduledMessages from './migrations/0014-scheduled-messages.ts';
 import { query } from './sql.ts';
 
 /** One that sets `transaction` to false runs without one, as a concurrent index needs it. */
@@ -40,6 +41,7 @@ export const MIGRATIONS: Migrations = {
   '0011-marketing-route': { up: marketingRoute.up, down: marketingRoute.down },
   '0012-operations-hooks': { up: operationsHooks.up, down: operationsHooks.down },
   '0013-portal-links': { up: portalLinks.up, down: portalLinks.down },
+  '0014-scheduled-messages': { up: scheduledMessages.up, down: scheduledMessages.down },
 };
 
 export type SchemaState = {

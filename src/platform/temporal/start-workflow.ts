@@ -11,6 +11,9 @@ const LONGEST_PAUSE_MS = 60 * 60_000;
 /** A request waits for a start no longer. */
 export const START_WITHIN_MS = 3_000;
 
+/** In the memo of a run: when it was to start. A run with another time than its task is replaced. */
+export const STARTS_AT = 'startsAt';
+
 export type WorkflowStart = { workflowType: string; options: WorkflowStartOptions };
 
 type StartOrReplace = WorkflowStart & { client: Client; logger: Logger };
@@ -51,7 +54,9 @@ export async function startOrReplace(start: StartOrReplace): Promise<'started' |
 async function whyStuck({ client, options }: StartOrReplace): Promise<string | null> {
   const run = await ifOpen(client.workflow.getHandle(options.workflowId).describe());
   // It has ended since: the next start finds its id free.
-  return run === null ? null : stuckReason(run, options.taskQueue, Date.now());
+  if (run === null) return null;
+  if (run.memo?.[STARTS_AT] !== options.memo?.[STARTS_AT]) return 'it waits for another time than its task';
+  return stuckReason(run, options.taskQueue, Date.now());
 }
 
 /** Why a run cannot go on, by what Temporal says of it; null when it can, however long its activities take. */

@@ -4,7 +4,13 @@ import type { Logger } from '../logger.ts';
 import { type Loop, startLoop } from '../loop.ts';
 import type { Database } from '../postgres/database.ts';
 import type { TemporalConnection } from './client-connection.ts';
-import { START_WITHIN_MS, startOnce, startOrReplace, type WorkflowStart } from './start-workflow.ts';
+import {
+  START_WITHIN_MS,
+  STARTS_AT,
+  startOnce,
+  startOrReplace,
+  type WorkflowStart,
+} from './start-workflow.ts';
 import { searchAttributes } from './workflow-options.ts';
 import {
   returnTasks,
@@ -61,17 +67,25 @@ async function startTask(
     const existing = { workflowIdConflictPolicy: 'USE_EXISTING' as const, signal: 'changed' };
     await client.workflow.signalWithStart(workflowType, { ...options, ...existing });
   } else {
-    await startOrReplace({ client, logger, workflowType, options: { ...options, requestEagerStart: true } });
+    const eager = options.startDelay === undefined;
+    await startOrReplace({ client, logger, workflowType, options: { ...options, requestEagerStart: eager } });
   }
 }
+
+/** Thousands may start in one second: what a caller waits for overtakes them. */
+const BEHIND_OTHERS = { priorityKey: 4 };
 
 /** `kind`: undefined where a newer version added the task. */
 function startOf(
   taskQueue: string,
-  task: Omit<TakenTask, 'starts' | 'eventId'> & { eventId: string | null },
+  task: Omit<TakenTask, 'starts' | 'startsInMs' | 'eventId'> & {
+    eventId: string | null;
+    startsInMs?: number | null;
+  },
   kind: TaskKind | undefined,
 ): WorkflowStart {
-  const { workflowId, workflowType, wabaId, tenantId, eventId } = task;
+  const { workflowId, workflowType, wabaId, tenantId, eventId, startsAt = null } = task;
+  const startDelay = Math.ceil(task.startsInMs ?? 0);
   const eventType = kind?.eventType ?? null;
   const summary = task.summary ?? kind?.summary;
   const options = {
@@ -80,6 +94,8 @@ function startOf(
     args: [task.argument],
     typedSearchAttributes: searchAttributes({ tenantId, wabaId: wabaId || null, eventId, eventType }),
     ...(summary !== undefined && { staticSummary: summary }),
+    ...(startsAt !== null && { memo: { [STARTS_AT]: startsAt.toISOString() }, priority: BEHIND_OTHERS }),
+    ...(startDelay > 0 && { startDelay }),
   };
   return { workflowType, options };
 }

@@ -29,12 +29,16 @@ export type WorkflowTask = {
   argument: Record<string, string>;
   /** What an operator reads in the Temporal UI, up to 400 bytes; the summary of its kind unless given. */
   summary?: string | null;
+  /** Temporal starts the workflow then; null: at once. */
+  startsAt?: Date | null;
 };
 
 /** `starts`: how often it was taken since it was added or woken, this time included. */
 export type TakenTask = Omit<WorkflowTask, 'kind'> & {
   workflowType: string;
   starts: number;
+  /** How long until `startsAt`; null without one, not positive when it has passed. */
+  startsInMs: number | null;
   tenantId: string | null;
 };
 
@@ -50,9 +54,9 @@ export async function insertWorkflowTasks(
   if (tasks.length === 0) return;
   await execute(
     trx,
-    `insert into workflow_tasks (workflow_id, workflow_type, waba_id, event_id, argument, summary, next_start_at)
+    `insert into workflow_tasks (workflow_id, workflow_type, waba_id, event_id, argument, summary, starts_at, next_start_at)
      select *, now() + :startWithinMs * interval '1 millisecond'
-       from unnest(:workflowIds::text[], :workflowTypes::text[], :wabaIds::text[], :eventIds::text[], :arguments::jsonb[], :summaries::text[]) on conflict do nothing`,
+       from unnest(:workflowIds::text[], :workflowTypes::text[], :wabaIds::text[], :eventIds::text[], :arguments::jsonb[], :summaries::text[], :startTimes::timestamptz[]) on conflict do nothing`,
     {
       startWithinMs,
       workflowIds: tasks.map((task) => task.workflowId),
@@ -61,6 +65,7 @@ export async function insertWorkflowTasks(
       eventIds: tasks.map((task) => task.eventId),
       arguments: tasks.map((task) => JSON.stringify(task.argument)),
       summaries: tasks.map((task) => task.summary ?? null),
+      startTimes: tasks.map((task) => task.startsAt ?? null),
     },
   );
   if (startWithinMs === 0) trx.notify('heliograph_workflow_tasks');
@@ -74,6 +79,20 @@ export async function wakeTask(trx: Transaction, workflowId: string): Promise<vo
     { workflowId },
   );
   trx.notify('heliograph_workflow_tasks');
+}
+
+/** Has Temporal start the workflow of a task at another time; null: at once. A run that waits for the former time is replaced. */
+export async function moveTask(
+  trx: Transaction,
+  workflowId: string,
+  { startsAt, summary }: { startsAt: Date | null; summary: string | null },
+): Promise<void> {
+  await execute(
+    trx,
+    'update workflow_tasks set starts_at = :startsAt, summary = :summary where workflow_id = :workflowId',
+    { workflowId, startsAt, summary },
+  );
+  await wakeTask(trx, workflowId);
 }
 
 /** Makes all tasks due at once: Temporal has lost their workflows. */
@@ -107,6 +126,9 @@ export async function findTasks(database: Database, workflowIds: readonly string
 
 const RESTART_AFTER_MS = 60_000;
 
+/** One that Temporal starts later comes up again this long after its time, in case Temporal has lost it. */
+const LATE_START = `starts_at + interval '5 seconds'`;
+
 /**
  * Takes tasks whose time has come. Each comes up again after a growing wait (1 to 64 minutes, always one where its kind
  * asks for that) as long as its row stands; starting a workflow that already runs changes nothing, so a lost start
@@ -121,11 +143,16 @@ export async function takeDueTasks(
     database,
     `update workflow_tasks
         set starts = starts + 1,
-            next_start_at = now() + :restartAfterMs * power(2, case when workflow_type = any (:types::text[]) then 0 else least(starts, 6) end) * interval '1 millisecond'
+            next_start_at = case
+              when starts_at > now() and starts > 0 then ${LATE_START}
+              when starts_at > now() then least(${LATE_START}, now() + :restartAfterMs * interval '1 millisecond')
+              else now() + :restartAfterMs * power(2, case when workflow_type = any (:types::text[]) then 0 else least(starts, 6) end) * interval '1 millisecond'
+            end
       where workflow_id in (select workflow_id from workflow_tasks where next_start_at <= now()
                              order by next_start_at limit :limit for update skip locked)
      returning workflow_id as "workflowId", workflow_type as "workflowType", waba_id as "wabaId",
-               event_id as "eventId", argument, summary, starts,
+               event_id as "eventId", argument, summary, starts, starts_at as "startsAt",
+               cast(extract(epoch from starts_at - clock_timestamp()) * 1000 as double precision) as "startsInMs",
                (select tenant_id from wabas where waba_id = workflow_tasks.waba_id) as "tenantId"`,
     { restartAfterMs: RESTART_AFTER_MS, types: typesOf(kinds, (kind) => kind.isRestartedEveryMinute), limit },
   );

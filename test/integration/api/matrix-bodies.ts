@@ -1,5 +1,8 @@
 /** For routes with an id in the path that take no empty body. */
-export const BODIES: Record<string, unknown> = { controlThread: { action: 'release' } };
+export const BODIES: Record<string, unknown> = {
+  controlThread: { action: 'release' },
+  moveScheduledMessage: { sendAt: '2100-01-01T00:00:00Z' },
+};
 
 /** Bodies that select: what is unknown selects nothing. */
 export const SEARCHES = ['searchConversations', 'searchOptOuts'];

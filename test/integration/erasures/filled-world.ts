@@ -160,6 +160,12 @@ async function send({ database, objectStore }: ErasureWorld, who: Person): Promi
   );
   await execute(
     database,
+    `insert into scheduled_messages (message_id, waba_id, phone_number_id, send_at, is_open)
+     values (:messageId, :waba, :number, now(), false)`,
+    { messageId, waba: WABA, number: NUMBER },
+  );
+  await execute(
+    database,
     `insert into idempotency_keys (waba_id, operation, key, fingerprint, message_id, held_until, response_body)
      values (:waba, 'send', :waId, '\\x00', :messageId, now(), :json)`,
     {

@@ -39,6 +39,7 @@ const TABLES = {
     ...[
       'workflow_tasks',
       'outbound_messages',
+      'scheduled_messages',
       'send_pacing',
       'phone_aliases',
       'opt_outs',

@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import { type Client, formDataBodySerializer, type Options as Options2, type TDataShape } from './client/index.js';
-import type { AddOptOutData, AddOptOutErrors, AddOptOutResponses, CancelReplayData, CancelReplayErrors, CancelReplayResponses, CheckWabaData, CheckWabaErrors, CheckWabaResponses, ControlThreadData, ControlThreadErrors, ControlThreadResponses, CreateWebhookEndpointData, CreateWebhookEndpointErrors, CreateWebhookEndpointResponses, DeleteMediaData, DeleteMediaErrors, DeleteMediaResponses, DeleteOperationsUrlData, DeleteOperationsUrlErrors, DeleteOperationsUrlResponses, DeleteWebhookEndpointData, DeleteWebhookEndpointErrors, DeleteWebhookEndpointResponses, DropDeliveryData, DropDeliveryErrors, DropDeliveryResponses, EnableWebhookEndpointData, EnableWebhookEndpointErrors, EnableWebhookEndpointResponses, EndOptOutData, EndOptOutErrors, EndOptOutResponses, ExportCustomerData, ExportCustomerErrors, ExportCustomerResponses, GetAccountIdentityData, GetAccountIdentityErrors, GetAccountIdentityResponses, GetConversationData, GetConversationErrors, GetConversationResponses, GetErasureData, GetErasureErrors, GetErasureResponses, GetEventData, GetEventErrors, GetEventResponses, GetMediaData, GetMediaErrors, GetMediaResponses, GetMessageData, GetMessageErrors, GetMessageMediaData, GetMessageMediaErrors, GetMessageMediaResponses, GetMessageResponses, GetOpenApiDocumentData, GetOpenApiDocumentErrors, GetOpenApiDocumentResponses, GetOperationsUrlData, GetOperationsUrlErrors, GetOperationsUrlResponses, GetOwnKeyData, GetOwnKeyErrors, GetOwnKeyResponses, GetPaymentData, GetPaymentErrors, GetPaymentResponses, GetReplayData, GetReplayErrors, GetReplayResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GetWebhookEndpointData, GetWebhookEndpointErrors, GetWebhookEndpointResponses, GetWebhookEndpointStatisticsData, GetWebhookEndpointStatisticsErrors, GetWebhookEndpointStatisticsResponses, ListConversationMessagesData, ListConversationMessagesErrors, ListConversationMessagesResponses, ListConversationsData, ListConversationsErrors, ListConversationsResponses, ListEndpointAlertsData, ListEndpointAlertsErrors, ListEndpointAlertsResponses, ListErasuresData, ListErasuresErrors, ListErasuresResponses, ListEventsData, ListEventsErrors, ListEventsResponses, ListMessageTemplatesData, ListMessageTemplatesErrors, ListMessageTemplatesResponses, ListReplaysData, ListReplaysErrors, ListReplaysResponses, ListTemplatesData, ListTemplatesErrors, ListTemplatesResponses, ListWebhookEndpointsData, ListWebhookEndpointsErrors, ListWebhookEndpointsResponses, MarkMessageReadData, MarkMessageReadErrors, MarkMessageReadResponses, PauseReplayData, PauseReplayErrors, PauseReplayResponses, PauseWebhookEndpointData, PauseWebhookEndpointErrors, PauseWebhookEndpointResponses, ReplayEventData, ReplayEventErrors, ReplayEventResponses, RequestErasureData, RequestErasureErrors, RequestErasureResponses, ResumeReplayData, ResumeReplayErrors, ResumeReplayResponses, RetryDeliveryData, RetryDeliveryErrors, RetryDeliveryResponses, RetryWebhookEndpointData, RetryWebhookEndpointErrors, RetryWebhookEndpointResponses, RotateOperationsUrlSecretData, RotateOperationsUrlSecretErrors, RotateOperationsUrlSecretResponses, RotateWebhookEndpointSecretData, RotateWebhookEndpointSecretErrors, RotateWebhookEndpointSecretResponses, RotateWebhookEndpointSigningKeyData, RotateWebhookEndpointSigningKeyErrors, RotateWebhookEndpointSigningKeyResponses, SearchConversationsData, SearchConversationsErrors, SearchConversationsResponses, SearchOptOutsData, SearchOptOutsErrors, SearchOptOutsResponses, SendMessageData, SendMessageErrors, SendMessageResponses, SetOperationsUrlData, SetOperationsUrlErrors, SetOperationsUrlResponses, StartReplayData, StartReplayErrors, StartReplayResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses, TestConnectionData, TestConnectionErrors, TestConnectionResponses, TestWebhookEndpointData, TestWebhookEndpointErrors, TestWebhookEndpointResponses, UpdateWebhookEndpointData, UpdateWebhookEndpointErrors, UpdateWebhookEndpointResponses, UploadMediaData, UploadMediaErrors, UploadMediaResponses } from './types.gen.js';
+import type { AddOptOutData, AddOptOutErrors, AddOptOutResponses, CancelReplayData, CancelReplayErrors, CancelReplayResponses, CancelScheduledMessageData, CancelScheduledMessageErrors, CancelScheduledMessageResponses, CheckWabaData, CheckWabaErrors, CheckWabaResponses, ControlThreadData, ControlThreadErrors, ControlThreadResponses, CreateWebhookEndpointData, CreateWebhookEndpointErrors, CreateWebhookEndpointResponses, DeleteMediaData, DeleteMediaErrors, DeleteMediaResponses, DeleteOperationsUrlData, DeleteOperationsUrlErrors, DeleteOperationsUrlResponses, DeleteWebhookEndpointData, DeleteWebhookEndpointErrors, DeleteWebhookEndpointResponses, DropDeliveryData, DropDeliveryErrors, DropDeliveryResponses, EnableWebhookEndpointData, EnableWebhookEndpointErrors, EnableWebhookEndpointResponses, EndOptOutData, EndOptOutErrors, EndOptOutResponses, ExportCustomerData, ExportCustomerErrors, ExportCustomerResponses, GetAccountIdentityData, GetAccountIdentityErrors, GetAccountIdentityResponses, GetConversationData, GetConversationErrors, GetConversationResponses, GetErasureData, GetErasureErrors, GetErasureResponses, GetEventData, GetEventErrors, GetEventResponses, GetMediaData, GetMediaErrors, GetMediaResponses, GetMessageData, GetMessageErrors, GetMessageMediaData, GetMessageMediaErrors, GetMessageMediaResponses, GetMessageResponses, GetOpenApiDocumentData, GetOpenApiDocumentErrors, GetOpenApiDocumentResponses, GetOperationsUrlData, GetOperationsUrlErrors, GetOperationsUrlResponses, GetOwnKeyData, GetOwnKeyErrors, GetOwnKeyResponses, GetPaymentData, GetPaymentErrors, GetPaymentResponses, GetReplayData, GetReplayErrors, GetReplayResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GetWebhookEndpointData, GetWebhookEndpointErrors, GetWebhookEndpointResponses, GetWebhookEndpointStatisticsData, GetWebhookEndpointStatisticsErrors, GetWebhookEndpointStatisticsResponses, ListConversationMessagesData, ListConversationMessagesErrors, ListConversationMessagesResponses, ListConversationsData, ListConversationsErrors, ListConversationsResponses, ListEndpointAlertsData, ListEndpointAlertsErrors, ListEndpointAlertsResponses, ListErasuresData, ListErasuresErrors, ListErasuresResponses, ListEventsData, ListEventsErrors, ListEventsResponses, ListMessageTemplatesData, ListMessageTemplatesErrors, ListMessageTemplatesResponses, ListReplaysData, ListReplaysErrors, ListReplaysResponses, ListScheduledMessagesData, ListScheduledMessagesErrors, ListScheduledMessagesResponses, ListTemplatesData, ListTemplatesErrors, ListTemplatesResponses, ListWebhookEndpointsData, ListWebhookEndpointsErrors, ListWebhookEndpointsResponses, MarkMessageReadData, MarkMessageReadErrors, MarkMessageReadResponses, MoveScheduledMessageData, MoveScheduledMessageErrors, MoveScheduledMessageResponses, PauseReplayData, PauseReplayErrors, PauseReplayResponses, PauseWebhookEndpointData, PauseWebhookEndpointErrors, PauseWebhookEndpointResponses, ReplayEventData, ReplayEventErrors, ReplayEventResponses, RequestErasureData, RequestErasureErrors, RequestErasureResponses, ResumeReplayData, ResumeReplayErrors, ResumeReplayResponses, RetryDeliveryData, RetryDeliveryErrors, RetryDeliveryResponses, RetryWebhookEndpointData, RetryWebhookEndpointErrors, RetryWebhookEndpointResponses, RotateOperationsUrlSecretData, RotateOperationsUrlSecretErrors, RotateOperationsUrlSecretResponses, RotateWebhookEndpointSecretData, RotateWebhookEndpointSecretErrors, RotateWebhookEndpointSecretResponses, RotateWebhookEndpointSigningKeyData, RotateWebhookEndpointSigningKeyErrors, RotateWebhookEndpointSigningKeyResponses, SearchConversationsData, SearchConversationsErrors, SearchConversationsResponses, SearchOptOutsData, SearchOptOutsErrors, SearchOptOutsResponses, SendMessageData, SendMessageErrors, SendMessageResponses, SetOperationsUrlData, SetOperationsUrlErrors, SetOperationsUrlResponses, StartReplayData, StartReplayErrors, StartReplayResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses, TestConnectionData, TestConnectionErrors, TestConnectionResponses, TestWebhookEndpointData, TestWebhookEndpointErrors, TestWebhookEndpointResponses, UpdateWebhookEndpointData, UpdateWebhookEndpointErrors, UpdateWebhookEndpointResponses, UploadMediaData, UploadMediaErrors, UploadMediaResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -752,9 +752,43 @@ export class HeliographApi extends HeyApiClient {
     }
     
     /**
+     * Move a scheduled message
+     *
+     * To another time, 30 seconds to 35 days ahead. Without `notAfter` a former one keeps its distance to `sendAt`. Once its sending has begun, or it has failed or was cancelled: 409 `message_not_scheduled`.
+     *
+     * Scope: `send`.
+     */
+    public moveScheduledMessage<ThrowOnError extends boolean = true>(options: Options<MoveScheduledMessageData, ThrowOnError>) {
+        return (options.client ?? this.client).patch<MoveScheduledMessageResponses, MoveScheduledMessageErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/external/messages/{id}',
+            ...options,
+            headers: {
+                'Content-Type': 'application/json',
+                ...options.headers
+            }
+        });
+    }
+    
+    /**
+     * List scheduled messages
+     *
+     * Messages with `sendAt` whose sending has not begun, the next one first. Sent ones are in their conversations.
+     *
+     * Scope: `read`.
+     */
+    public listScheduledMessages<ThrowOnError extends boolean = true>(options: Options<ListScheduledMessagesData, ThrowOnError>) {
+        return (options.client ?? this.client).get<ListScheduledMessagesResponses, ListScheduledMessagesErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/external/messages',
+            ...options
+        });
+    }
+    
+    /**
      * Send a message
      *
-     * The body is the upstream platform’s own message object with `phoneNumberId` in front, and `to` or `recipient`; with both, upstream uses `to`. The response waits up to about 10 seconds for upstream. Upstream checks its own limits. A type or a member that the service does not know is passed on, with an entry in `warnings`: also one next to the content, such as `category` of Direct Send.
+     * The body is the upstream platform’s own message object with `phoneNumberId` in front, and `to` or `recipient`; with both, upstream uses `to`. The response waits up to about 10 seconds for upstream. With `sendAt` it is sent at that time and the response comes at once. Upstream checks its own limits. A type or a member that the service does not know is passed on, with an entry in `warnings`: also one next to the content, such as `category` of Direct Send.
      *
      * Scope: `send`.
      */
@@ -762,6 +796,25 @@ export class HeliographApi extends HeyApiClient {
         return (options.client ?? this.client).post<SendMessageResponses, SendMessageErrors, ThrowOnError>({
             security: [{ scheme: 'bearer', type: 'http' }],
             url: '/api/external/messages',
+            ...options,
+            headers: {
+                'Content-Type': 'application/json',
+                ...options.headers
+            }
+        });
+    }
+    
+    /**
+     * Cancel a scheduled message
+     *
+     * It is not sent, and gives no `status` event. Once its sending has begun, or it has failed or was cancelled: 409 `message_not_scheduled`.
+     *
+     * Scope: `send`.
+     */
+    public cancelScheduledMessage<ThrowOnError extends boolean = true>(options: Options<CancelScheduledMessageData, ThrowOnError>) {
+        return (options.client ?? this.client).post<CancelScheduledMessageResponses, CancelScheduledMessageErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/external/messages/{id}/cancel',
             ...options,
             headers: {
                 'Content-Type': 'application/json',

@@ -450,7 +450,7 @@ export type Error = {
  *
  * What programs tell errors apart by. Each is explained at /docs/errors.
  */
-export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed' | 'insufficient_scope' | 'recipient_not_open' | 'recipient_opted_out' | 'unknown_opt_out' | 'opt_out_of_upstream' | 'invalid_signature' | 'media_url_expired' | 'invalid_media_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'erased' | 'unknown_customer' | 'unknown_conversation' | 'request_timeout' | 'body_too_large' | 'storage_quota_exceeded' | 'upload_quota_exceeded' | 'message_limit_reached' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'no_signing_key' | 'url_not_verified' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'delivery_settled' | 'attempt_under_way' | 'delivery_not_first' | 'delivery_held' | 'test_event_pending' | 'deliveries_pending' | 'endpoint_not_enabled' | 'tenant_suspended' | 'scope_not_grantable' | 'unknown_tenant' | 'unknown_waba' | 'unknown_key' | 'unknown_operations_hook' | 'too_many_operations_hooks' | 'key_differs' | 'external_id_taken' | 'tenant_has_external_id' | 'tenant_in_use' | 'waba_taken' | 'phone_number_taken' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'too_many_streams' | 'template_paused' | 'template_disabled' | 'template_variables_wrong' | 'conversation_of_group' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'outcome_unknown' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed' | 'insufficient_scope' | 'recipient_not_open' | 'recipient_opted_out' | 'unknown_opt_out' | 'opt_out_of_upstream' | 'invalid_signature' | 'media_url_expired' | 'invalid_media_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'erased' | 'unknown_customer' | 'unknown_conversation' | 'request_timeout' | 'body_too_large' | 'storage_quota_exceeded' | 'upload_quota_exceeded' | 'message_limit_reached' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'no_signing_key' | 'url_not_verified' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'delivery_settled' | 'attempt_under_way' | 'delivery_not_first' | 'delivery_held' | 'test_event_pending' | 'deliveries_pending' | 'endpoint_not_enabled' | 'tenant_suspended' | 'scope_not_grantable' | 'unknown_tenant' | 'unknown_waba' | 'unknown_key' | 'unknown_operations_hook' | 'too_many_operations_hooks' | 'key_differs' | 'external_id_taken' | 'tenant_has_external_id' | 'tenant_in_use' | 'waba_taken' | 'phone_number_taken' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'too_many_streams' | 'template_paused' | 'template_disabled' | 'template_variables_wrong' | 'message_not_scheduled' | 'too_many_scheduled' | 'conversation_of_group' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'outcome_unknown' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
 
 /**
  * Event
@@ -668,7 +668,9 @@ export type Message = {
     timestamp: string | null;
     createdAt: string;
     readAt?: string | null;
-    state: 'received' | 'queued' | 'sending' | 'accepted' | 'failed' | 'unknown';
+    state: 'received' | 'scheduled' | 'queued' | 'sending' | 'accepted' | 'failed' | 'unknown' | 'cancelled';
+    sendAt?: string;
+    notAfter?: string;
     status: string | null;
     statusAt: string | null;
     contextId?: string;
@@ -713,7 +715,9 @@ export type MessageDetails = {
     timestamp: string | null;
     createdAt: string;
     readAt?: string | null;
-    state: 'received' | 'queued' | 'sending' | 'accepted' | 'failed' | 'unknown';
+    state: 'received' | 'scheduled' | 'queued' | 'sending' | 'accepted' | 'failed' | 'unknown' | 'cancelled';
+    sendAt?: string;
+    notAfter?: string;
     status: string | null;
     statusAt: string | null;
     contextId?: string;
@@ -830,6 +834,20 @@ export type MessageMedia = {
     sizeBytes: number | null;
     sha256: string | null;
     mediaError?: MediaError;
+};
+
+/**
+ * MessageMove
+ */
+export type MessageMove = {
+    /**
+     * The new time, with its offset.
+     */
+    sendAt: string;
+    /**
+     * When it fails instead.
+     */
+    notAfter?: string;
 };
 
 /**
@@ -1427,6 +1445,32 @@ export type SavedOperationsUrl = {
 };
 
 /**
+ * ScheduledMessage
+ */
+export type ScheduledMessage = {
+    serviceMessageId: string;
+    conversationId: string;
+    phoneNumberId: string;
+    type: string;
+    state: 'scheduled' | 'cancelled';
+    sendAt: string;
+    notAfter: string | null;
+    createdAt: string;
+    message: {
+        [key: string]: unknown;
+    };
+};
+
+/**
+ * ScheduledMessageList
+ */
+export type ScheduledMessageList = {
+    data: Array<ScheduledMessage>;
+    hasMore: boolean;
+    nextCursor: string | null;
+};
+
+/**
  * SendAudio
  */
 export type SendAudio = {
@@ -1443,6 +1487,14 @@ export type SendAudio = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Send the message then, with its offset: 30 seconds to 35 days ahead.
+     */
+    sendAt?: string;
+    /**
+     * With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+     */
+    notAfter?: string;
     /**
      * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
@@ -1474,6 +1526,14 @@ export type SendContacts = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Send the message then, with its offset: 30 seconds to 35 days ahead.
+     */
+    sendAt?: string;
+    /**
+     * With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+     */
+    notAfter?: string;
     /**
      * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
@@ -1539,6 +1599,14 @@ export type SendDocument = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
+     * Send the message then, with its offset: 30 seconds to 35 days ahead.
+     */
+    sendAt?: string;
+    /**
+     * With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+     */
+    notAfter?: string;
+    /**
      * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
@@ -1571,6 +1639,14 @@ export type SendImage = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
+     * Send the message then, with its offset: 30 seconds to 35 days ahead.
+     */
+    sendAt?: string;
+    /**
+     * With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+     */
+    notAfter?: string;
+    /**
      * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
@@ -1601,6 +1677,14 @@ export type SendInteractiveAddressMessage = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Send the message then, with its offset: 30 seconds to 35 days ahead.
+     */
+    sendAt?: string;
+    /**
+     * With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+     */
+    notAfter?: string;
     /**
      * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
@@ -1672,6 +1756,14 @@ export type SendInteractiveButton = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
+     * Send the message then, with its offset: 30 seconds to 35 days ahead.
+     */
+    sendAt?: string;
+    /**
+     * With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+     */
+    notAfter?: string;
+    /**
      * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
@@ -1733,6 +1825,14 @@ export type SendInteractiveCallPermissionRequest = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
+     * Send the message then, with its offset: 30 seconds to 35 days ahead.
+     */
+    sendAt?: string;
+    /**
+     * With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+     */
+    notAfter?: string;
+    /**
      * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
@@ -1787,6 +1887,14 @@ export type SendInteractiveCarousel = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Send the message then, with its offset: 30 seconds to 35 days ahead.
+     */
+    sendAt?: string;
+    /**
+     * With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+     */
+    notAfter?: string;
     /**
      * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
@@ -1882,6 +1990,14 @@ export type SendInteractiveCatalogMessage = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
+     * Send the message then, with its offset: 30 seconds to 35 days ahead.
+     */
+    sendAt?: string;
+    /**
+     * With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+     */
+    notAfter?: string;
+    /**
      * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
@@ -1939,6 +2055,14 @@ export type SendInteractiveCtaUrl = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Send the message then, with its offset: 30 seconds to 35 days ahead.
+     */
+    sendAt?: string;
+    /**
+     * With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+     */
+    notAfter?: string;
     /**
      * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
@@ -1998,6 +2122,14 @@ export type SendInteractiveFlow = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Send the message then, with its offset: 30 seconds to 35 days ahead.
+     */
+    sendAt?: string;
+    /**
+     * With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+     */
+    notAfter?: string;
     /**
      * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
@@ -2069,6 +2201,14 @@ export type SendInteractiveList = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
+     * Send the message then, with its offset: 30 seconds to 35 days ahead.
+     */
+    sendAt?: string;
+    /**
+     * With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+     */
+    notAfter?: string;
+    /**
      * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
@@ -2132,6 +2272,14 @@ export type SendInteractiveLocationRequestMessage = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
+     * Send the message then, with its offset: 30 seconds to 35 days ahead.
+     */
+    sendAt?: string;
+    /**
+     * With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+     */
+    notAfter?: string;
+    /**
      * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
@@ -2187,6 +2335,14 @@ export type SendInteractiveNewType = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
+     * Send the message then, with its offset: 30 seconds to 35 days ahead.
+     */
+    sendAt?: string;
+    /**
+     * With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+     */
+    notAfter?: string;
+    /**
      * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
@@ -2215,6 +2371,14 @@ export type SendInteractiveOrderDetails = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Send the message then, with its offset: 30 seconds to 35 days ahead.
+     */
+    sendAt?: string;
+    /**
+     * With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+     */
+    notAfter?: string;
     /**
      * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
@@ -2397,6 +2561,14 @@ export type SendInteractiveOrderStatus = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
+     * Send the message then, with its offset: 30 seconds to 35 days ahead.
+     */
+    sendAt?: string;
+    /**
+     * With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+     */
+    notAfter?: string;
+    /**
      * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
@@ -2459,6 +2631,14 @@ export type SendInteractiveProduct = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
+     * Send the message then, with its offset: 30 seconds to 35 days ahead.
+     */
+    sendAt?: string;
+    /**
+     * With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+     */
+    notAfter?: string;
+    /**
      * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
@@ -2514,6 +2694,14 @@ export type SendInteractiveProductList = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Send the message then, with its offset: 30 seconds to 35 days ahead.
+     */
+    sendAt?: string;
+    /**
+     * With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+     */
+    notAfter?: string;
     /**
      * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
@@ -2576,6 +2764,14 @@ export type SendInteractiveRequestContactInfo = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
+     * Send the message then, with its offset: 30 seconds to 35 days ahead.
+     */
+    sendAt?: string;
+    /**
+     * With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+     */
+    notAfter?: string;
+    /**
      * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
@@ -2630,6 +2826,14 @@ export type SendInteractiveVoiceCall = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Send the message then, with its offset: 30 seconds to 35 days ahead.
+     */
+    sendAt?: string;
+    /**
+     * With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+     */
+    notAfter?: string;
     /**
      * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
@@ -2691,6 +2895,14 @@ export type SendLocation = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
+     * Send the message then, with its offset: 30 seconds to 35 days ahead.
+     */
+    sendAt?: string;
+    /**
+     * With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+     */
+    notAfter?: string;
+    /**
      * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
@@ -2723,6 +2935,14 @@ export type SendNewType = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
+     * Send the message then, with its offset: 30 seconds to 35 days ahead.
+     */
+    sendAt?: string;
+    /**
+     * With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+     */
+    notAfter?: string;
+    /**
      * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
@@ -2735,7 +2955,7 @@ export type SendNewType = {
         [key: string]: unknown;
     }> | string | string | string | 'whatsapp' | 'individual' | 'group' | {
         message_id: string;
-    } | string | {
+    } | string | string | {
         [key: string]: unknown;
     } | string | undefined;
 };
@@ -2757,6 +2977,14 @@ export type SendReaction = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Send the message then, with its offset: 30 seconds to 35 days ahead.
+     */
+    sendAt?: string;
+    /**
+     * With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+     */
+    notAfter?: string;
     /**
      * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
@@ -2788,6 +3016,14 @@ export type SendSticker = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
+     * Send the message then, with its offset: 30 seconds to 35 days ahead.
+     */
+    sendAt?: string;
+    /**
+     * With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+     */
+    notAfter?: string;
+    /**
      * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
@@ -2817,6 +3053,14 @@ export type SendTemplate = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
+    /**
+     * Send the message then, with its offset: 30 seconds to 35 days ahead.
+     */
+    sendAt?: string;
+    /**
+     * With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+     */
+    notAfter?: string;
     /**
      * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
@@ -2952,6 +3196,14 @@ export type SendText = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
+     * Send the message then, with its offset: 30 seconds to 35 days ahead.
+     */
+    sendAt?: string;
+    /**
+     * With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+     */
+    notAfter?: string;
+    /**
      * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
@@ -2982,6 +3234,14 @@ export type SendVideo = {
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
     /**
+     * Send the message then, with its offset: 30 seconds to 35 days ahead.
+     */
+    sendAt?: string;
+    /**
+     * With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.
+     */
+    notAfter?: string;
+    /**
      * Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning.
      */
     extra?: {
@@ -3010,7 +3270,8 @@ export type SentMessage = {
     serviceMessageId: string;
     conversationId: string;
     metaMessageId: string | null;
-    state: 'accepted' | 'queued' | 'unknown';
+    state: 'accepted' | 'queued' | 'unknown' | 'scheduled' | 'cancelled';
+    sendAt?: string;
     messageStatus?: string;
     /**
      * The WhatsApp id of the recipient; can differ from the digits of `to`.
@@ -6128,6 +6389,142 @@ export type GetMessageResponses = {
 
 export type GetMessageResponse = GetMessageResponses[keyof GetMessageResponses];
 
+export type MoveScheduledMessageData = {
+    body: MessageMove;
+    path: {
+        /**
+         * The `serviceMessageId`.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/external/messages/{id}';
+};
+
+export type MoveScheduledMessageErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_json`: The body is not valid JSON.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such object.
+     */
+    404: Error;
+    /**
+     * `message_not_scheduled`: The message is not scheduled, or not any more.
+     */
+    409: Error;
+    /**
+     * `body_too_large`: The request body is too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
+     */
+    415: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type MoveScheduledMessageError = MoveScheduledMessageErrors[keyof MoveScheduledMessageErrors];
+
+export type MoveScheduledMessageResponses = {
+    /**
+     * The message at its new time.
+     */
+    200: ScheduledMessage;
+};
+
+export type MoveScheduledMessageResponse = MoveScheduledMessageResponses[keyof MoveScheduledMessageResponses];
+
+export type ListScheduledMessagesData = {
+    body?: never;
+    path?: never;
+    query: {
+        /**
+         * How many entries a page has at most.
+         */
+        limit?: number;
+        /**
+         * `nextCursor` of the previous page, with the same filters. Left out: the first page.
+         */
+        cursor?: string;
+        /**
+         * Only scheduled messages have a list.
+         */
+        state: 'scheduled';
+        /**
+         * Those of this number only.
+         */
+        phoneNumberId?: string;
+    };
+    url: '/api/external/messages';
+};
+
+export type ListScheduledMessagesErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_cursor`: The cursor is not valid for this list.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type ListScheduledMessagesError = ListScheduledMessagesErrors[keyof ListScheduledMessagesErrors];
+
+export type ListScheduledMessagesResponses = {
+    /**
+     * A page of scheduled messages.
+     */
+    200: ScheduledMessageList;
+};
+
+export type ListScheduledMessagesResponse = ListScheduledMessagesResponses[keyof ListScheduledMessagesResponses];
+
 export type SendMessageData = {
     body: MessageToSend;
     headers?: {
@@ -6202,6 +6599,8 @@ export type SendMessageErrors = {
      * `rate_limit_exceeded`: Too many requests.
      *
      * `message_limit_reached`: The API key has reached its limit of messages on one day.
+     *
+     * `too_many_scheduled`: The WABA has too many scheduled messages.
      */
     429: Error;
     /**
@@ -6222,12 +6621,84 @@ export type SendMessageResponses = {
      */
     200: SentMessage;
     /**
-     * `queued`: the message is sent automatically. `unknown`: it may have reached upstream, and is not sent again.
+     * `queued`: the message is sent automatically. `unknown`: it may have reached upstream, and is not sent again. `scheduled`: it is sent at `sendAt`.
      */
     202: SentMessage;
 };
 
 export type SendMessageResponse = SendMessageResponses[keyof SendMessageResponses];
+
+export type CancelScheduledMessageData = {
+    body?: {
+        [key: string]: never;
+    };
+    path: {
+        /**
+         * The `serviceMessageId`.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/external/messages/{id}/cancel';
+};
+
+export type CancelScheduledMessageErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_json`: The body is not valid JSON.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such object.
+     */
+    404: Error;
+    /**
+     * `message_not_scheduled`: The message is not scheduled, or not any more.
+     */
+    409: Error;
+    /**
+     * `body_too_large`: The request body is too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
+     */
+    415: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type CancelScheduledMessageError = CancelScheduledMessageErrors[keyof CancelScheduledMessageErrors];
+
+export type CancelScheduledMessageResponses = {
+    /**
+     * The cancelled message.
+     */
+    200: ScheduledMessage;
+};
+
+export type CancelScheduledMessageResponse = CancelScheduledMessageResponses[keyof CancelScheduledMessageResponses];
 
 export type MarkMessageReadData = {
     body?: {

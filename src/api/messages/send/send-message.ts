@@ -71,6 +71,12 @@ const requests = {
       },
     },
   },
+  'at a later time': {
+    ...FROM,
+    type: 'text',
+    text: { body: 'Your appointment is tomorrow at 9.' },
+    sendAt: '2026-12-01T09:00:00+01:00',
+  },
   'Direct Send': {
     ...FROM,
     type: 'text',
@@ -93,7 +99,7 @@ export const sendMessage = restOperation({
   scope: 'send',
   summary: 'Send a message',
   description:
-    'The body is the upstream platform’s own message object with `phoneNumberId` in front, and `to` or `recipient`; with both, upstream uses `to`. The response waits up to about 10 seconds for upstream. Upstream checks its own limits. A type or a member that the service does not know is passed on, with an entry in `warnings`: also one next to the content, such as `category` of Direct Send.',
+    'The body is the upstream platform’s own message object with `phoneNumberId` in front, and `to` or `recipient`; with both, upstream uses `to`. The response waits up to about 10 seconds for upstream. With `sendAt` it is sent at that time and the response comes at once. Upstream checks its own limits. A type or a member that the service does not know is passed on, with an entry in `warnings`: also one next to the content, such as `category` of Direct Send.',
   tag: 'Messages',
   idempotent: true,
   errors: [
@@ -111,6 +117,7 @@ export const sendMessage = restOperation({
     'template_disabled',
     'template_variables_wrong',
     'message_limit_reached',
+    'too_many_scheduled',
   ],
   requests,
   body: SendBody,
@@ -119,7 +126,7 @@ export const sendMessage = restOperation({
     202: {
       schema: SentMessage,
       description:
-        '`queued`: the message is sent automatically. `unknown`: it may have reached upstream, and is not sent again.',
+        '`queued`: the message is sent automatically. `unknown`: it may have reached upstream, and is not sent again. `scheduled`: it is sent at `sendAt`.',
       example: { metaMessageId: null, state: 'queued' },
       headers: ['Idempotent-Replayed'],
     },

@@ -11,7 +11,8 @@ export const SentMessage = named('SentMessage', {
   serviceMessageId: text('4711'),
   conversationId: text('42'),
   metaMessageId: nullable(Type.String(), 'wamid.HBgLMTIwMjU1NTAxNDMVAgARGBJDQTBERjJDOTVBQTE0NEMxRDAA'),
-  state: Type.Enum(['accepted', 'queued', 'unknown']),
+  state: Type.Enum(['accepted', 'queued', 'unknown', 'scheduled', 'cancelled']),
+  sendAt: Type.Optional(Type.String({ format: 'date-time' })),
   messageStatus: Type.Optional(Type.String()),
   waId: Type.Optional(
     Type.String({ description: 'The WhatsApp id of the recipient; can differ from the digits of `to`.' }),
@@ -36,15 +37,16 @@ export function sendResponse(
   request: ResponseContext,
 ): SendResponse {
   if (progress.state === 'failed') return refusal(messageId, progress, request);
-  const { conversationId, upstreamId, upstreamStatus, waId } = progress;
+  const { conversationId, upstreamId, upstreamStatus, waId, sendAt } = progress;
   const isAccepted = progress.state === 'accepted';
-  const state = isAccepted ? 'accepted' : progress.state === 'unknown' ? 'unknown' : 'queued';
+  const state = progress.state === 'sending' ? 'queued' : progress.state;
   const advice = state === 'unknown' ? sendErrorOf(progress.error)?.advice : null;
   const body: Static<typeof SentMessage> = {
     serviceMessageId: messageId,
     conversationId,
     metaMessageId: upstreamId,
     state,
+    ...(sendAt !== null && { sendAt: sendAt.toISOString() }),
     ...(upstreamStatus !== null && { messageStatus: upstreamStatus }),
     ...(waId !== null && { waId }),
     ...(advice != null && { advice }),

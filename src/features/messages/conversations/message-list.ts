@@ -2,7 +2,8 @@ import { member, parseJson, sourceOf, stringOf } from '../../../platform/json/js
 import type { Database } from '../../../platform/postgres/database.ts';
 import { query, queryOne, queryValue } from '../../../platform/postgres/sql.ts';
 import type { MessageOrigin } from '../app-messages.ts';
-import type { SendState } from '../send/outbound-messages.ts';
+import type { ShownState } from '../send/outbound-messages.ts';
+import { SHOWN_STATE } from '../send/scheduled-messages.ts';
 
 /** Null means no restriction; `until` is exclusive. */
 export type MessageFilter = {
@@ -249,7 +250,10 @@ export type ConversationMessage = {
   groupSender: string | null;
   status: string | null;
   statusAt: Date | null;
-  sendState: SendState | null;
+  sendState: ShownState | null;
+  /** Of a scheduled message, also when it was sent. */
+  sendAt: Date | null;
+  notAfter: Date | null;
   apiKeyId: string | null;
   /** Where the business wrote it; null: it came or was sent through the platform. */
   origin: MessageOrigin | null;
@@ -258,11 +262,12 @@ export type ConversationMessage = {
 export const MESSAGE_COLUMNS = `m.id, coalesce(o.upstream_id, m.upstream_id, m.superseded_upstream_id) as "upstreamId", n.id as "supersededBy",
   m.conversation_id as "conversationId", m.phone_number_id as "phoneNumberId", m.direction, m.type,
   m.sent_at as "sentAt", m.created_at as "createdAt", m.read_at as "readAt", m.context_id as "contextId", r.id as "repliedId",
-  m.target_id as "targetId", m.group_sender as "groupSender", s.status, s.status_at as "statusAt", o.state as "sendState", o.api_key_id as "apiKeyId", m.origin, ${mediaColumns('d')}`;
+  m.target_id as "targetId", m.group_sender as "groupSender", s.status, s.status_at as "statusAt", ${SHOWN_STATE} as "sendState", sm.send_at as "sendAt", sm.not_after as "notAfter", o.api_key_id as "apiKeyId", m.origin, ${mediaColumns('d')}`;
 
 /** For MESSAGE_COLUMNS, over `messages m`: at most one row of each. */
 export const MESSAGE_JOINS = `
   left join outbound_messages o on o.message_id = m.id
+  left join scheduled_messages sm on sm.message_id = o.message_id
   left join message_states s on s.phone_number_id = m.phone_number_id
                             and s.upstream_id = coalesce(o.upstream_id, m.upstream_id, 'local:' || m.id)
   left join messages r on r.phone_number_id = m.phone_number_id and r.upstream_id = m.context_id

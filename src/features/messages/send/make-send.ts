@@ -16,6 +16,7 @@ import {
   type SendMessageInput,
   untilRecorded,
 } from './record-send.ts';
+import { refusedByNow } from './refused-by-now.ts';
 import { loggedSendError, type SendError, sendErrorText } from './send-error.ts';
 import { numberPace, sendRetryDelayMs } from './send-pacing.ts';
 import { judgeSend, type SendVerdict, unknownOutcome } from './send-verdict.ts';
@@ -52,10 +53,14 @@ export async function makeSend(
   switch (turn.kind) {
     case 'media': {
       const error = await giveMedia(tools, input, turn, { ...run, token });
-      return error === null ? await makeSend(tools, input, run) : await failForMedia(tools, input, error);
+      return error === null
+        ? await makeSend(tools, input, run)
+        : await failQueued(tools, input, error, 'a message cannot be sent without its file');
     }
     case 'send':
       return await attempt(tools, input, turn, { token, categories: run.categories });
+    case 'ended':
+      return await failQueued(tools, input, turn.error, 'a scheduled message is not sent any more');
     case 'wait':
       throw later(`Waits for ${turn.reason}.`, turn.waitMs);
     case 'under_way':
@@ -86,6 +91,7 @@ async function waitForTurn(
   const { database, sending } = tools;
   const limits = {
     timeoutMs: sending.timeoutMs + RECORDING_MS,
+    retryMs: sending.retryHours * HOUR_MS,
     messagesPerSecond: sending.messagesPerSecond,
   };
   for (;;) {
@@ -104,9 +110,11 @@ async function attempt(
 ): Promise<SendResult> {
   const { database, sender, sending, logger } = tools;
   const { phoneNumberId, upstreamPath, payloadJson, upstreamMedia } = turn;
-  const ended = await endedMeanwhile(database, { ...input, ...turn }, (template) =>
-    categories.categoryOf(input.wabaId, template, async () => ({ client: sender, token })),
-  );
+  const ended =
+    (turn.isScheduled ? await refusedByNow(database, { ...input, ...turn }) : null) ??
+    (await endedMeanwhile(database, { ...input, ...turn }, (template) =>
+      categories.categoryOf(input.wabaId, template, async () => ({ client: sender, token })),
+    ));
   if (ended !== null) {
     await untilRecorded(() => recordFailed(database, input, ended));
     return { outcome: 'failed', summary: sendErrorText(ended) };
@@ -116,7 +124,7 @@ async function attempt(
   const other = await pathAfterRefusal(database, turn, first);
   const outcome = other === null ? first : await sender.sendMessage(phoneNumberId, payload, token, other);
   await forgetRefusedMedia(tools, turn, outcome);
-  const verdict = judgeSend(outcome, { ...turn, retryMs: sending.retryHours * HOUR_MS });
+  const verdict = judgeSend(outcome, { ...turn, retryMs: turn.retryMs ?? sending.retryHours * HOUR_MS });
   if (outcome.kind === 'refused' && isTokenError(outcome) && 'error' in verdict) {
     await tryNoteTokenRefused(tools, input, verdict.error.message);
   }
@@ -178,15 +186,16 @@ async function failForToken(
   return { outcome: 'failed', summary: problem.message };
 }
 
-async function failForMedia(
+async function failQueued(
   tools: SendMessageTools,
   input: SendMessageInput,
   error: SendError,
+  logged: string,
 ): Promise<SendResult> {
   const { database, logger } = tools;
   const ended = await untilRecorded(() => recordFailed(database, input, error, ['queued']));
   if (!ended) return await endLostAttempt(tools, input, error);
-  logger.warn({ ...input, error: loggedSendError(error) }, 'a message cannot be sent without its file');
+  logger.warn({ ...input, error: loggedSendError(error) }, logged);
   return { outcome: 'failed', summary: sendErrorText(error) };
 }
 
@@ -203,7 +212,7 @@ async function endLostAttempt(
   input: SendMessageInput,
   error: SendError,
 ): Promise<SendResult> {
-  const limits = { timeoutMs: 0, messagesPerSecond: 1 };
+  const limits = { timeoutMs: 0, retryMs: 0, messagesPerSecond: 1 };
   const turn = await takeSendTurn(tools.database, input.wabaId, input.messageId, limits);
   if (turn.kind === 'under_way') throw later('An attempt is under way.', turn.waitMs);
   if (turn.kind === 'lost') return await endLost(tools, input);

@@ -3,6 +3,9 @@ import { execute, queryOne, queryOnly } from '../../../platform/postgres/sql.ts'
 import { paceOfNumber } from '../../accounts/number-pace.ts';
 import { knownUpstreamMedia } from './media-uploads.ts';
 import type { OrderPayment } from './message-content.ts';
+import { closeSchedule, SHOWN_STATE } from './scheduled-messages.ts';
+import { heldBySchedule } from './scheduled-turn.ts';
+import type { SendError } from './send-error.ts';
 import { drawSendTime, numberPace, PAIR_PACE, type Pace } from './send-pacing.ts';
 
 /**
@@ -10,6 +13,9 @@ import { drawSendTime, numberPace, PAIR_PACE, type Pace } from './send-pacing.ts
  * failed: it will not be sent; unknown: an attempt ended without an answer, so upstream may have it or not.
  */
 export type SendState = 'queued' | 'sending' | 'accepted' | 'failed' | 'unknown';
+
+/** As tenants see it. scheduled: queued, and its time has not come or its turn behind others; cancelled: failed by the tenant's own wish. */
+export type ShownState = SendState | 'scheduled' | 'cancelled';
 
 /** The caller holds its conversation locked. */
 export async function drawMessageId(trx: Transaction): Promise<string> {
@@ -81,10 +87,15 @@ export type SendTurn =
       /** What upstream calls its files of ours, by our uuid. */
       upstreamMedia: ReadonlyMap<string, string>;
       ageMs: number;
+      isScheduled: boolean;
+      /** How long it may be tried; null: as long as any message. */
+      retryMs: number | null;
     }
   /** Upstream has to be given these files of ours first. */
   | { kind: 'media'; missing: readonly string[]; phoneNumberId: string; ageMs: number }
   | { kind: 'wait'; waitMs: number; reason: string }
+  /** It is not to be sent any more. */
+  | { kind: 'ended'; error: SendError }
   /** An attempt is under way elsewhere, or was lost; in `waitMs` it can only be the latter. */
   | { kind: 'under_way'; waitMs: number }
   | { kind: 'lost' }
@@ -106,16 +117,24 @@ type Row = {
   /** Of its number, as operators set it and as upstream allows; null: neither is known. */
   messagesPerSecond: number | null;
   upstreamPerSecond: number | null;
+  isScheduled: boolean;
 };
 
 const NO_MEDIA: ReadonlyMap<string, string> = new Map();
+const NOT_HELD = { kind: 'free', retryMs: null } as const;
+
+export type SendTurnLimits = {
+  timeoutMs: number;
+  retryMs: number;
+  messagesPerSecond: number | null;
+};
 
 /** `messagesPerSecond` holds for numbers without their own pace; null: as upstream allows. */
 export async function takeSendTurn(
   database: Database,
   wabaId: string,
   messageId: string,
-  { timeoutMs, messagesPerSecond }: { timeoutMs: number; messagesPerSecond: number | null },
+  limits: SendTurnLimits,
 ): Promise<SendTurn> {
   return await database.transaction(async (trx) => {
     const row = await lockMessage(trx, wabaId, messageId);
@@ -126,6 +145,12 @@ export async function takeSendTurn(
       const waitMs = Math.ceil(row.leftMs ?? 0);
       return waitMs > 0 ? { kind: 'under_way', waitMs } : { kind: 'lost' };
     }
+    const perSecond = paceOfNumber(row, limits.messagesPerSecond);
+    const { retryMs } = limits;
+    const held = row.isScheduled
+      ? await heldBySchedule(trx, { messageId, ...row }, { retryMs, messagesPerSecond: perSecond })
+      : NOT_HELD;
+    if (held.kind !== 'free') return held;
     const { mediaIds } = row;
     const upstreamMedia =
       mediaIds === null ? NO_MEDIA : await knownUpstreamMedia(trx, row.phoneNumberId, mediaIds);
@@ -135,8 +160,8 @@ export async function takeSendTurn(
     }
     const pairMs = row.pairMs ?? (await drawTime(trx, messageId, 'pair_at', row, row.recipient, PAIR_PACE));
     if (pairMs > 0) return { kind: 'wait', waitMs: Math.ceil(pairMs), reason: 'the limit of its recipient' };
-    const pace = numberPace(paceOfNumber(row, messagesPerSecond));
-    const numberMs = row.numberMs ?? (await drawTime(trx, messageId, 'number_at', row, null, pace));
+    const numberMs =
+      row.numberMs ?? (await drawTime(trx, messageId, 'number_at', row, null, numberPace(perSecond)));
     if (numberMs > 0) return { kind: 'wait', waitMs: Math.ceil(numberMs), reason: 'the limit of its number' };
     await execute(
       trx,
@@ -144,26 +169,30 @@ export async function takeSendTurn(
           set state = 'sending', attempts = attempts + 1,
               sending_until = clock_timestamp() + :timeoutMs * interval '1 millisecond'
         where message_id = :messageId`,
-      { timeoutMs, messageId },
+      { timeoutMs: limits.timeoutMs, messageId },
     );
+    const { isScheduled } = row;
+    if (isScheduled) await closeSchedule(trx, messageId);
     const { phoneNumberId, conversationId, upstreamPath, recipient, payloadJson, ageMs } = row;
     const attempt = row.attempts + 1;
     const message = { phoneNumberId, conversationId, upstreamPath, recipient, payloadJson };
-    return { kind: 'send', attempt, ...message, upstreamMedia, ageMs };
+    return { kind: 'send', attempt, ...message, upstreamMedia, ageMs, isScheduled, retryMs: held.retryMs };
   });
 }
 
 async function lockMessage(trx: Transaction, wabaId: string, messageId: string): Promise<Row | null> {
   const untilMs = (column: string) =>
-    `cast(extract(epoch from o.${column} - clock_timestamp()) * 1000 as double precision)`;
+    `cast(extract(epoch from ${column} - clock_timestamp()) * 1000 as double precision)`;
   return await queryOne<Row>(
     trx,
     `select o.state, o.attempts, o.phone_number_id as "phoneNumberId", o.recipient, o.upstream_path as "upstreamPath", m.content as "payloadJson",
             m.conversation_id as "conversationId",
-            o.media_ids as "mediaIds", n.messages_per_second as "messagesPerSecond", n.upstream_per_second as "upstreamPerSecond", ${untilMs('pair_at')} as "pairMs", ${untilMs('number_at')} as "numberMs",
-            ${untilMs('sending_until')} as "leftMs", -${untilMs('created_at')} as "ageMs"
+            o.media_ids as "mediaIds", n.messages_per_second as "messagesPerSecond", n.upstream_per_second as "upstreamPerSecond", ${untilMs('o.pair_at')} as "pairMs", ${untilMs('o.number_at')} as "numberMs",
+            ${untilMs('o.sending_until')} as "leftMs", -${untilMs('coalesce(sm.send_at, o.created_at)')} as "ageMs",
+            sm.message_id is not null as "isScheduled"
        from outbound_messages o join messages m on m.id = o.message_id
-      left join phone_numbers n on n.phone_number_id = o.phone_number_id
+       left join phone_numbers n on n.phone_number_id = o.phone_number_id
+       left join scheduled_messages sm on sm.message_id = o.message_id
       where o.message_id = :messageId and o.waba_id = :wabaId for update of o`,
     { messageId, wabaId },
   );
@@ -245,6 +274,7 @@ export async function endMessage(
       where message_id = :messageId and waba_id = :wabaId and state = any (:from::text[])`,
     { state: end.state, error: end.error, messageId, wabaId, from: end.from },
   );
+  if (changed > 0) await closeSchedule(trx, messageId);
   return changed > 0;
 }
 
@@ -276,7 +306,9 @@ export async function findFailedMessage(
 }
 
 export type SendProgress = {
-  state: SendState;
+  state: ShownState;
+  /** Of a scheduled message. */
+  sendAt: Date | null;
   conversationId: string;
   upstreamId: string | null;
   upstreamStatus: string | null;
@@ -292,9 +324,10 @@ export async function findSendProgress(
 ): Promise<SendProgress | null> {
   return await queryOne<SendProgress>(
     database,
-    `select o.state, m.conversation_id as "conversationId", o.upstream_id as "upstreamId",
+    `select ${SHOWN_STATE} as state, sm.send_at as "sendAt", m.conversation_id as "conversationId", o.upstream_id as "upstreamId",
             o.upstream_status as "upstreamStatus", o.wa_id as "waId", o.error
        from outbound_messages o join messages m on m.id = o.message_id
+       left join scheduled_messages sm on sm.message_id = o.message_id
       where o.message_id = :messageId and o.waba_id = :wabaId`,
     { messageId, wabaId },
   );

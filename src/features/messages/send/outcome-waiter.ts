@@ -84,7 +84,7 @@ async function lookUntil(
   }
 }
 
-/** Whether anything can still come of it by itself. */
+/** Whether nothing comes of it by itself, or not before its time. */
 export function isOutcome({ state }: Pick<SendProgress, 'state'>): boolean {
   return state !== 'queued' && state !== 'sending';
 }

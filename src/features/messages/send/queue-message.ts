@@ -9,7 +9,9 @@ import { mediaUsesOf, orderPaymentOf } from './message-content.ts';
 import { refuseOptedOut } from './opted-out.ts';
 import { drawMessageId, insertOutboundMessage, type SendPath } from './outbound-messages.ts';
 import { lockRecipientConversation, type Recipient } from './recipient-conversations.ts';
+import { insertSchedule } from './scheduled-messages.ts';
 import { sendMessageTask } from './send-task.ts';
+import type { SendTimes } from './send-times.ts';
 import { type MessageToSend, typeOf, upstreamPayload } from './upstream-payload.ts';
 
 /** The API starts the workflow itself; the worker does so when nothing has come of it by then. */
@@ -25,19 +27,21 @@ type Queued = {
   upstreamPath?: SendPath;
   /** Of its template, where it was looked up. */
   category?: string | null;
+  /** Null: it is sent at once. */
+  times?: SendTimes | null;
 };
 
 /**
  * Stores a checked request as a message that is to be sent, with its Idempotency-Key and the task that makes sure of
  * it, in one transaction. Returns the Message_Id; null when the key is taken. Nothing that dies afterwards loses or
  * doubles the message. Throws RequestError for what the API key may not send and for what the customer wants no more, and
- * CategoryNeeded where that depends on the category; then it stores nothing.
+ * CategoryNeeded where that depends on the category, and RateLimitError `too_many_scheduled`; then it stores nothing.
  */
 export async function queueMessage(
   database: Database,
   account: Sender,
   request: MessageToSend,
-  { key, upstreamPath = 'messages', category }: Queued,
+  { key, upstreamPath = 'messages', category, times = null }: Queued,
 ): Promise<string | null> {
   const { wabaId, keyId } = account;
   return await database.transaction(async (trx) => {
@@ -69,7 +73,12 @@ export async function queueMessage(
       upstreamPath,
     });
     if (key !== null) await bindIdempotencyKey(trx, wabaId, key, id);
-    await insertWorkflowTasks(trx, [sendMessageTask(wabaId, id)], START_WITHIN_MS);
+    if (times === null) {
+      await insertWorkflowTasks(trx, [sendMessageTask(wabaId, id)], START_WITHIN_MS);
+    } else {
+      await insertSchedule(trx, { id, wabaId, phoneNumberId, ...times });
+      await insertWorkflowTasks(trx, [sendMessageTask(wabaId, id, times.sendAt)]);
+    }
     return id;
   });
 }

@@ -14,6 +14,12 @@ export type SendError = {
     | 'access_token_missing'
     | 'media_missing'
     | 'recipient_opted_out'
+    | 'window_closed'
+    | 'template_paused'
+    | 'template_disabled'
+    | 'template_variables_wrong'
+    | 'phone_number_removed'
+    | 'too_late'
     | 'cancelled';
   message: string;
   /** Upstream's error object as it came. */
@@ -21,6 +27,9 @@ export type SendError = {
   /** Another responder had the conversation when upstream refused. */
   isOthersThread?: boolean;
 };
+
+const TEMPLATE_ADVICE =
+  'The message was not sent. GET /api/external/message-templates?refresh=true copies the template as it is now.';
 
 const ADVICE: Readonly<Record<SendError['code'], string | null>> = {
   upstream_refused: null,
@@ -30,7 +39,15 @@ const ADVICE: Readonly<Record<SendError['code'], string | null>> = {
   access_token_missing: 'The operator of the service has to give the WABA a valid access token.',
   media_missing: 'Upload the file again and send the message with its new id.',
   recipient_opted_out: 'The customer ended it while the message waited. It was not sent.',
-  cancelled: 'An operator of the service gave the message up. It was not sent.',
+  window_closed:
+    'The message was not sent. Send a template, which needs no open window, or wait for a message of the customer.',
+  template_paused: TEMPLATE_ADVICE,
+  template_disabled: TEMPLATE_ADVICE,
+  template_variables_wrong: TEMPLATE_ADVICE,
+  phone_number_removed: 'The message was not sent. Send it from another number.',
+  too_late:
+    'The message was not sent: its business was suspended, or upstream was away, until after notAfter.',
+  cancelled: 'The message was not sent: it was cancelled, or an operator of the service gave it up.',
 };
 
 /** Of upstream's own texts, which may quote the recipient. */

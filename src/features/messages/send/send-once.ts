@@ -1,12 +1,9 @@
 import type { SealedDatabase } from '../../../platform/crypto/sealed-database.ts';
 import type { AccountClient } from '../../../platform/graph/graph-client.ts';
-import { membersOf, textOf } from '../../../platform/json/json-members.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { RateLimitError, RequestError } from '../../../platform/request-input.ts';
 import type { StartTask } from '../../../platform/temporal/workflow-starter.ts';
 import { openAccessToken, requireNumber } from '../../accounts/accounts.ts';
-import { findTemplate } from '../../accounts/templates.ts';
-import { templateProblem } from './check-template.ts';
 import {
   findIdempotencyKey,
   holdIdempotencyKey,
@@ -26,8 +23,10 @@ import { HOLD_MS, queueMessage, type Sender } from './queue-message.ts';
 import { SEND_REFUSALS } from './send-refusals.ts';
 import type { SendRequest } from './send-request.ts';
 import { sendMessageTask } from './send-task.ts';
+import { readSendTimes, type SendTimes } from './send-times.ts';
+import { lookAtTemplate } from './sent-template.ts';
 import type { TemplateCategories } from './template-categories.ts';
-import { messageOf, typeOf } from './upstream-payload.ts';
+import { messageOf } from './upstream-payload.ts';
 
 type Respond = (messageId: string, progress: SendProgress) => SendResponse;
 
@@ -49,7 +48,7 @@ type SendTools = {
 };
 
 /**
- * Sends a message once, waits for its outcome, and gives the response, or repeats it. Throws RequestError: `unknown_phone_number`,
+ * Sends a message once, waits for its outcome, and gives the response, or repeats it. Throws RequestError: `invalid_value`, `unknown_phone_number`,
  * `unknown_media`, `media_expired`, `wrong_media_type`, `idempotency_key_reused`, `idempotency_key_in_flight`, for a template that
  * upstream would refuse, for what the API key may not send, and for what the customer wants no more.
  */
@@ -59,24 +58,25 @@ export async function sendOnce(context: SendTools, call: SendCall): Promise<Resp
   const { wabaId } = account;
   const known = key === null ? null : await findIdempotencyKey(database, wabaId, key);
   if (key !== null && known !== null) return await repeat(context, call, key, known);
+  const times = readSendTimes(body);
   await requireNumber(database, wabaId, body.phoneNumberId);
-  await checkMedia(database, wabaId, body);
+  await checkMedia(database, wabaId, body, times?.sendAt);
   const category = await checkTemplate(database, wabaId, body);
   const upstreamPath =
     call.upstreamPath === 'marketing_messages'
       ? call.upstreamPath
       : await pathFor(database, body.phoneNumberId, category);
-  const messageId = await queueKnown(context, { ...call, upstreamPath }, category);
+  const messageId = await queueKnown(context, { ...call, upstreamPath, times }, category);
   // The key was taken between our look and our attempt to take it.
   if (messageId === null) return await sendOnce(context, call);
-  void sends.start({ ...sendMessageTask(wabaId, messageId), tenantId: account.tenantId });
+  if (times === null) void sends.start({ ...sendMessageTask(wabaId, messageId), tenantId: account.tenantId });
   return { response: await finalResponse(context, call, messageId), replayed: false };
 }
 
 /** A customer who wants no marketing makes the category of a template count: it is looked up, and the message tried again. */
 async function queueKnown(
   { database, accounts, upstream, sends }: SendTools,
-  call: SendCall,
+  call: SendCall & { times: SendTimes | null },
   known: string | undefined,
 ): Promise<string | null> {
   const { account, body } = call;
@@ -134,40 +134,41 @@ async function repeat(
 }
 
 /** Throws RequestError, which names the member. */
-async function checkMedia(database: Database, wabaId: string, request: SendRequest): Promise<void> {
+async function checkMedia(
+  database: Database,
+  wabaId: string,
+  request: SendRequest,
+  neededAt = new Date(),
+): Promise<void> {
   const uses = mediaUsesOf(messageOf(request));
   if (uses.length === 0) return;
   const uuids = new Set(uses.flatMap(({ uuid }) => uuid ?? []));
   const found = await findMediaUploads(database, wabaId, [...uuids]);
   const files = new Map(found.map((file) => [file.uuid, file]));
-  for (const use of uses) checkUse(use, files.get(use.uuid ?? ''));
+  for (const use of uses) checkUse(use, files.get(use.uuid ?? ''), neededAt);
 }
 
 /**
- * The category of the template of a message, where it is known. Throws RequestError for what upstream would refuse; a template that is not known is
- * for upstream to judge.
+ * The category of the template of a message, where it is known. Throws RequestError for what upstream would refuse.
  */
 async function checkTemplate(
   database: Database,
   wabaId: string,
   request: SendRequest,
 ): Promise<string | undefined> {
-  if (typeOf(request) !== 'template') return undefined;
-  const { name, language } = membersOf(request.template);
-  const named = { name: textOf(name), language: textOf(membersOf(language).code) };
-  const template = await findTemplate(database, wabaId, named);
-  if (template === null) return undefined;
-  const problem = templateProblem(template, request.template);
-  if (problem === null) return template.category ?? undefined;
+  const { problem, category } = await lookAtTemplate(database, wabaId, request);
+  if (problem === null) return category;
   throw new RequestError(problem.code, problem.message, problem.param);
 }
 
 function checkUse(
   { param, kind }: MediaUse,
-  file: { mediaType: string; mimeType: string; isExpired: boolean } | undefined,
+  file: { mediaType: string; mimeType: string; isExpired: boolean; expiresAt: Date } | undefined,
+  neededAt: Date,
 ): void {
   if (file === undefined) throw new RequestError('unknown_media', SEND_REFUSALS.unknown_media, param);
-  if (file.isExpired) throw new RequestError('media_expired', SEND_REFUSALS.media_expired, param);
+  if (file.isExpired || file.expiresAt < neededAt)
+    throw new RequestError('media_expired', SEND_REFUSALS.media_expired, param);
   if (file.mediaType === kind) return;
   const message = `The file is of type ${file.mediaType} (${file.mimeType}) and cannot be sent as ${kind}.`;
   throw new RequestError('wrong_media_type', message, param);

@@ -30,6 +30,20 @@ const COMMON = {
   context: Type.Optional(Type.Object({ message_id: MessageId })),
   biz_opaque_callback_data: Type.Optional(shortText(MAX_DATA_CHARS)),
   recipient_identity_key_hash: Type.Optional(shortText(MAX_DATA_CHARS)),
+  sendAt: Type.Optional(
+    Type.String({
+      format: 'date-time',
+      description: 'Send the message then, with its offset: 30 seconds to 35 days ahead.',
+      examples: ['2026-12-01T09:00:00+01:00'],
+    }),
+  ),
+  notAfter: Type.Optional(
+    Type.String({
+      format: 'date-time',
+      description: 'With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`.',
+      examples: ['2026-12-01T12:00:00+01:00'],
+    }),
+  ),
   extra: Type.Optional(
     Type.Object(
       {},

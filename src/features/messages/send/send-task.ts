@@ -6,14 +6,20 @@ export const SEND_MESSAGE: TaskKind = {
   isStartedByItsRoom: true,
 };
 
-export function sendMessageTask(wabaId: string, messageId: string): WorkflowTask {
+/** `sendAt`: Temporal starts it then. */
+export function sendMessageTask(wabaId: string, messageId: string, sendAt: Date | null = null): WorkflowTask {
   return {
     workflowId: sendWorkflowId(messageId),
     kind: SEND_MESSAGE,
     wabaId,
     eventId: messageId,
     argument: { wabaId, messageId },
+    ...(sendAt !== null && { startsAt: sendAt, summary: scheduledSummary(sendAt) }),
   };
+}
+
+export function scheduledSummary(sendAt: Date): string {
+  return `${SEND_MESSAGE.summary} at ${sendAt.toISOString()}`;
 }
 
 export function sendWorkflowId(messageId: string): string {

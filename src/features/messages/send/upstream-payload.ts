@@ -10,6 +10,8 @@ export type MessageToSend = Readonly<Record<string, unknown>> & {
   context?: { message_id: string };
   biz_opaque_callback_data?: string;
   extra?: object;
+  sendAt?: string;
+  notAfter?: string;
 };
 
 export const DEFAULT_TYPE = 'text';
@@ -19,7 +21,8 @@ export function typeOf({ type = DEFAULT_TYPE }: Readonly<Record<string, unknown>
   return type;
 }
 
-export function messageOf({ phoneNumberId: _, extra, ...message }: MessageToSend): Record<string, unknown> {
+export function messageOf(request: MessageToSend): Record<string, unknown> {
+  const { phoneNumberId: _, sendAt: _at, notAfter: _last, extra, ...message } = request;
   return {
     ...message,
     type: typeOf(message),

@@ -409,14 +409,45 @@ class AsyncApi(AsyncCore):
         """
         return await self._call(models.MessageDetails.model_validate_json, "GET", f"/api/external/messages/{path_part(id)}")
 
+    async def move_scheduled_message(self, id: str, body: requests.MessageMove) -> models.ScheduledMessage:
+        """Move a scheduled message.
+
+        To another time, 30 seconds to 35 days ahead. Without `notAfter` a former one keeps its distance to `sendAt`. Once its sending has begun, or it has failed or was cancelled: 409 `message_not_scheduled`.
+
+        Scope: `send`.
+        """
+        return await self._call(models.ScheduledMessage.model_validate_json, "PATCH", f"/api/external/messages/{path_part(id)}", body=body)
+
     async def send_message(self, body: requests.MessageToSend, *, idempotency_key: str | None = None) -> models.SentMessage:
         """Send a message.
 
-        The body is the upstream platform’s own message object with `phoneNumberId` in front, and `to` or `recipient`; with both, upstream uses `to`. The response waits up to about 10 seconds for upstream. Upstream checks its own limits. A type or a member that the service does not know is passed on, with an entry in `warnings`: also one next to the content, such as `category` of Direct Send.
+        The body is the upstream platform’s own message object with `phoneNumberId` in front, and `to` or `recipient`; with both, upstream uses `to`. The response waits up to about 10 seconds for upstream. With `sendAt` it is sent at that time and the response comes at once. Upstream checks its own limits. A type or a member that the service does not know is passed on, with an entry in `warnings`: also one next to the content, such as `category` of Direct Send.
 
         Scope: `send`.
         """
         return await self._call(models.SentMessage.model_validate_json, "POST", "/api/external/messages", body=body, idempotency_key=idempotency_key or new_idempotency_key())
+
+    async def list_scheduled_messages(self, *, limit: int | None = None, cursor: str | None = None, state: Literal["scheduled"] | None = None, phone_number_id: str | None = None) -> models.ScheduledMessageList:
+        """List scheduled messages.
+
+        Messages with `sendAt` whose sending has not begun, the next one first. Sent ones are in their conversations.
+
+        Scope: `read`.
+        """
+        return await self._call(models.ScheduledMessageList.model_validate_json, "GET", "/api/external/messages", query={"limit": limit, "cursor": cursor, "state": state, "phoneNumberId": phone_number_id})
+
+    def iter_scheduled_messages(self, *, limit: int | None = None, cursor: str | None = None, state: Literal["scheduled"] | None = None, phone_number_id: str | None = None) -> AsyncIterator[models.ScheduledMessage]:
+        """The entries of all pages of `list_scheduled_messages`, which are asked for while you read."""
+        return self._pages(lambda cursor: self.list_scheduled_messages(limit=limit, cursor=cursor, state=state, phone_number_id=phone_number_id), cursor)
+
+    async def cancel_scheduled_message(self, id: str) -> models.ScheduledMessage:
+        """Cancel a scheduled message.
+
+        It is not sent, and gives no `status` event. Once its sending has begun, or it has failed or was cancelled: 409 `message_not_scheduled`.
+
+        Scope: `send`.
+        """
+        return await self._call(models.ScheduledMessage.model_validate_json, "POST", f"/api/external/messages/{path_part(id)}/cancel")
 
     async def mark_message_read(self, id: str, body: requests.MarkMessageReadRequest | None = None) -> models.MarkMessageReadResponse:
         """Mark a message as read.

@@ -360,7 +360,7 @@ class ErasureReportSignature(Model):
     value: str
 
 
-ErrorCode: TypeAlias = "Literal[\"invalid_api_key\", \"expired_api_key\", \"ip_not_allowed\", \"insufficient_scope\", \"recipient_not_open\", \"recipient_opted_out\", \"unknown_opt_out\", \"opt_out_of_upstream\", \"invalid_signature\", \"media_url_expired\", \"invalid_media_signature\", \"verification_failed\", \"invalid_parameter\", \"invalid_cursor\", \"invalid_request\", \"invalid_json\", \"not_found\", \"route_not_found\", \"method_not_allowed\", \"erased\", \"unknown_customer\", \"unknown_conversation\", \"request_timeout\", \"body_too_large\", \"storage_quota_exceeded\", \"upload_quota_exceeded\", \"message_limit_reached\", \"unsupported_media_type\", \"waiting_choice_required\", \"secret_in_use\", \"no_signing_key\", \"url_not_verified\", \"url_is_webhook_endpoint\", \"no_operations_url\", \"too_many_endpoints\", \"nothing_to_replay\", \"delivery_settled\", \"attempt_under_way\", \"delivery_not_first\", \"delivery_held\", \"test_event_pending\", \"deliveries_pending\", \"endpoint_not_enabled\", \"tenant_suspended\", \"scope_not_grantable\", \"unknown_tenant\", \"unknown_waba\", \"unknown_key\", \"unknown_operations_hook\", \"too_many_operations_hooks\", \"key_differs\", \"external_id_taken\", \"tenant_has_external_id\", \"tenant_in_use\", \"waba_taken\", \"phone_number_taken\", \"too_many_replays\", \"replay_finished\", \"replay_too_large\", \"invalid_url\", \"unknown_phone_number\", \"unknown_endpoint\", \"unknown_delivery\", \"unknown_media\", \"media_expired\", \"wrong_media_type\", \"unsupported_file_type\", \"file_too_large\", \"invalid_multipart\", \"too_many_uploads\", \"too_many_streams\", \"template_paused\", \"template_disabled\", \"template_variables_wrong\", \"conversation_of_group\", \"message_not_inbound\", \"payment_configuration_required\", \"idempotency_key_in_flight\", \"idempotency_key_reused\", \"upstream_refused\", \"access_token_missing\", \"upstream_unavailable\", \"outcome_unknown\", \"message_not_sent\", \"rate_limit_exceeded\", \"headers_too_large\", \"internal_error\", \"service_unavailable\"] | str"
+ErrorCode: TypeAlias = "Literal[\"invalid_api_key\", \"expired_api_key\", \"ip_not_allowed\", \"insufficient_scope\", \"recipient_not_open\", \"recipient_opted_out\", \"unknown_opt_out\", \"opt_out_of_upstream\", \"invalid_signature\", \"media_url_expired\", \"invalid_media_signature\", \"verification_failed\", \"invalid_parameter\", \"invalid_cursor\", \"invalid_request\", \"invalid_json\", \"not_found\", \"route_not_found\", \"method_not_allowed\", \"erased\", \"unknown_customer\", \"unknown_conversation\", \"request_timeout\", \"body_too_large\", \"storage_quota_exceeded\", \"upload_quota_exceeded\", \"message_limit_reached\", \"unsupported_media_type\", \"waiting_choice_required\", \"secret_in_use\", \"no_signing_key\", \"url_not_verified\", \"url_is_webhook_endpoint\", \"no_operations_url\", \"too_many_endpoints\", \"nothing_to_replay\", \"delivery_settled\", \"attempt_under_way\", \"delivery_not_first\", \"delivery_held\", \"test_event_pending\", \"deliveries_pending\", \"endpoint_not_enabled\", \"tenant_suspended\", \"scope_not_grantable\", \"unknown_tenant\", \"unknown_waba\", \"unknown_key\", \"unknown_operations_hook\", \"too_many_operations_hooks\", \"key_differs\", \"external_id_taken\", \"tenant_has_external_id\", \"tenant_in_use\", \"waba_taken\", \"phone_number_taken\", \"too_many_replays\", \"replay_finished\", \"replay_too_large\", \"invalid_url\", \"unknown_phone_number\", \"unknown_endpoint\", \"unknown_delivery\", \"unknown_media\", \"media_expired\", \"wrong_media_type\", \"unsupported_file_type\", \"file_too_large\", \"invalid_multipart\", \"too_many_uploads\", \"too_many_streams\", \"template_paused\", \"template_disabled\", \"template_variables_wrong\", \"message_not_scheduled\", \"too_many_scheduled\", \"conversation_of_group\", \"message_not_inbound\", \"payment_configuration_required\", \"idempotency_key_in_flight\", \"idempotency_key_reused\", \"upstream_refused\", \"access_token_missing\", \"upstream_unavailable\", \"outcome_unknown\", \"message_not_sent\", \"rate_limit_exceeded\", \"headers_too_large\", \"internal_error\", \"service_unavailable\"] | str"
 
 
 class Event(Model):
@@ -526,7 +526,9 @@ class Message(Model):
     timestamp: datetime | None
     created_at: datetime = Field(alias="createdAt")
     read_at: datetime | None = Field(default=None, alias="readAt")
-    state: Literal["received", "queued", "sending", "accepted", "failed", "unknown"] | str
+    state: Literal["received", "scheduled", "queued", "sending", "accepted", "failed", "unknown", "cancelled"] | str
+    send_at: datetime | None = Field(default=None, alias="sendAt")
+    not_after: datetime | None = Field(default=None, alias="notAfter")
     status: str | None
     status_at: datetime | None = Field(alias="statusAt")
     context_id: str | None = Field(default=None, alias="contextId")
@@ -561,7 +563,9 @@ class MessageDetails(Model):
     timestamp: datetime | None
     created_at: datetime = Field(alias="createdAt")
     read_at: datetime | None = Field(default=None, alias="readAt")
-    state: Literal["received", "queued", "sending", "accepted", "failed", "unknown"] | str
+    state: Literal["received", "scheduled", "queued", "sending", "accepted", "failed", "unknown", "cancelled"] | str
+    send_at: datetime | None = Field(default=None, alias="sendAt")
+    not_after: datetime | None = Field(default=None, alias="notAfter")
     status: str | None
     status_at: datetime | None = Field(alias="statusAt")
     context_id: str | None = Field(default=None, alias="contextId")
@@ -928,6 +932,24 @@ class SavedOperationsUrl(Model):
     secret_rotation_advised: bool = Field(alias="secretRotationAdvised")
 
 
+class ScheduledMessage(Model):
+    service_message_id: str = Field(alias="serviceMessageId")
+    conversation_id: str = Field(alias="conversationId")
+    phone_number_id: str = Field(alias="phoneNumberId")
+    type: str
+    state: Literal["scheduled", "cancelled"] | str
+    send_at: datetime = Field(alias="sendAt")
+    not_after: datetime | None = Field(alias="notAfter")
+    created_at: datetime = Field(alias="createdAt")
+    message: dict[str, Any]
+
+
+class ScheduledMessageList(Model):
+    data: list[ScheduledMessage]
+    has_more: bool = Field(alias="hasMore")
+    next_cursor: str | None = Field(alias="nextCursor")
+
+
 class SendWarning(Model):
     param: str
     message: str
@@ -937,7 +959,8 @@ class SentMessage(Model):
     service_message_id: str = Field(alias="serviceMessageId")
     conversation_id: str = Field(alias="conversationId")
     meta_message_id: str | None = Field(alias="metaMessageId")
-    state: Literal["accepted", "queued", "unknown"] | str
+    state: Literal["accepted", "queued", "unknown", "scheduled", "cancelled"] | str
+    send_at: datetime | None = Field(default=None, alias="sendAt")
     message_status: str | None = Field(default=None, alias="messageStatus")
     wa_id: str | None = Field(default=None, alias="waId")
     """The WhatsApp id of the recipient; can differ from the digits of `to`."""

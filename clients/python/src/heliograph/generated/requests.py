@@ -51,6 +51,13 @@ class MarkMessageReadRequest(TypedDict):
     typingIndicator: NotRequired[bool]
 
 
+class MessageMove(TypedDict):
+    sendAt: datetime | str
+    """The new time, with its offset."""
+    notAfter: NotRequired[datetime | str]
+    """When it fails instead."""
+
+
 MessageToSend: TypeAlias = "SendText | SendImage | SendVideo | SendAudio | SendDocument | SendSticker | SendLocation | SendContacts | SendReaction | SendTemplate | SendInteractiveButton | SendInteractiveList | SendInteractiveProduct | SendInteractiveProductList | SendInteractiveCarousel | SendInteractiveCatalogMessage | SendInteractiveFlow | SendInteractiveCtaUrl | SendInteractiveLocationRequestMessage | SendInteractiveAddressMessage | SendInteractiveRequestContactInfo | SendInteractiveCallPermissionRequest | SendInteractiveVoiceCall | SendInteractiveOrderDetails | SendInteractiveOrderStatus"
 
 
@@ -137,6 +144,10 @@ class SendAudio(TypedDict):
     context: NotRequired[SendAudioContext]
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
+    sendAt: NotRequired[datetime | str]
+    """Send the message then, with its offset: 30 seconds to 35 days ahead."""
+    notAfter: NotRequired[datetime | str]
+    """With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`."""
     extra: NotRequired[dict[str, Any]]
     """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["audio"]
@@ -163,6 +174,10 @@ class SendContacts(TypedDict):
     context: NotRequired[SendContactsContext]
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
+    sendAt: NotRequired[datetime | str]
+    """Send the message then, with its offset: 30 seconds to 35 days ahead."""
+    notAfter: NotRequired[datetime | str]
+    """With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`."""
     extra: NotRequired[dict[str, Any]]
     """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["contacts"]
@@ -234,6 +249,10 @@ class SendDocument(TypedDict):
     context: NotRequired[SendDocumentContext]
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
+    sendAt: NotRequired[datetime | str]
+    """Send the message then, with its offset: 30 seconds to 35 days ahead."""
+    notAfter: NotRequired[datetime | str]
+    """With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`."""
     extra: NotRequired[dict[str, Any]]
     """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["document"]
@@ -261,6 +280,10 @@ class SendImage(TypedDict):
     context: NotRequired[SendImageContext]
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
+    sendAt: NotRequired[datetime | str]
+    """Send the message then, with its offset: 30 seconds to 35 days ahead."""
+    notAfter: NotRequired[datetime | str]
+    """With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`."""
     extra: NotRequired[dict[str, Any]]
     """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["image"]
@@ -287,6 +310,10 @@ class SendInteractiveAddressMessage(TypedDict):
     context: NotRequired[SendInteractiveAddressMessageContext]
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
+    sendAt: NotRequired[datetime | str]
+    """Send the message then, with its offset: 30 seconds to 35 days ahead."""
+    notAfter: NotRequired[datetime | str]
+    """With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`."""
     extra: NotRequired[dict[str, Any]]
     """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
@@ -364,6 +391,10 @@ class SendInteractiveButton(TypedDict):
     context: NotRequired[SendInteractiveButtonContext]
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
+    sendAt: NotRequired[datetime | str]
+    """Send the message then, with its offset: 30 seconds to 35 days ahead."""
+    notAfter: NotRequired[datetime | str]
+    """With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`."""
     extra: NotRequired[dict[str, Any]]
     """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
@@ -438,6 +469,10 @@ class SendInteractiveCallPermissionRequest(TypedDict):
     context: NotRequired[SendInteractiveCallPermissionRequestContext]
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
+    sendAt: NotRequired[datetime | str]
+    """Send the message then, with its offset: 30 seconds to 35 days ahead."""
+    notAfter: NotRequired[datetime | str]
+    """With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`."""
     extra: NotRequired[dict[str, Any]]
     """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
@@ -502,6 +537,10 @@ class SendInteractiveCarousel(TypedDict):
     context: NotRequired[SendInteractiveCarouselContext]
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
+    sendAt: NotRequired[datetime | str]
+    """Send the message then, with its offset: 30 seconds to 35 days ahead."""
+    notAfter: NotRequired[datetime | str]
+    """With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`."""
     extra: NotRequired[dict[str, Any]]
     """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
@@ -625,6 +664,10 @@ class SendInteractiveCatalogMessage(TypedDict):
     context: NotRequired[SendInteractiveCatalogMessageContext]
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
+    sendAt: NotRequired[datetime | str]
+    """Send the message then, with its offset: 30 seconds to 35 days ahead."""
+    notAfter: NotRequired[datetime | str]
+    """With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`."""
     extra: NotRequired[dict[str, Any]]
     """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
@@ -694,6 +737,10 @@ class SendInteractiveCtaUrl(TypedDict):
     context: NotRequired[SendInteractiveCtaUrlContext]
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
+    sendAt: NotRequired[datetime | str]
+    """Send the message then, with its offset: 30 seconds to 35 days ahead."""
+    notAfter: NotRequired[datetime | str]
+    """With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`."""
     extra: NotRequired[dict[str, Any]]
     """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
@@ -764,6 +811,10 @@ class SendInteractiveFlow(TypedDict):
     context: NotRequired[SendInteractiveFlowContext]
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
+    sendAt: NotRequired[datetime | str]
+    """Send the message then, with its offset: 30 seconds to 35 days ahead."""
+    notAfter: NotRequired[datetime | str]
+    """With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`."""
     extra: NotRequired[dict[str, Any]]
     """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
@@ -845,6 +896,10 @@ class SendInteractiveList(TypedDict):
     context: NotRequired[SendInteractiveListContext]
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
+    sendAt: NotRequired[datetime | str]
+    """Send the message then, with its offset: 30 seconds to 35 days ahead."""
+    notAfter: NotRequired[datetime | str]
+    """With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`."""
     extra: NotRequired[dict[str, Any]]
     """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
@@ -921,6 +976,10 @@ class SendInteractiveLocationRequestMessage(TypedDict):
     context: NotRequired[SendInteractiveLocationRequestMessageContext]
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
+    sendAt: NotRequired[datetime | str]
+    """Send the message then, with its offset: 30 seconds to 35 days ahead."""
+    notAfter: NotRequired[datetime | str]
+    """With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`."""
     extra: NotRequired[dict[str, Any]]
     """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
@@ -985,6 +1044,10 @@ class SendInteractiveOrderDetails(TypedDict):
     context: NotRequired[SendInteractiveOrderDetailsContext]
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
+    sendAt: NotRequired[datetime | str]
+    """Send the message then, with its offset: 30 seconds to 35 days ahead."""
+    notAfter: NotRequired[datetime | str]
+    """With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`."""
     extra: NotRequired[dict[str, Any]]
     """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
@@ -1213,6 +1276,10 @@ class SendInteractiveOrderStatus(TypedDict):
     context: NotRequired[SendInteractiveOrderStatusContext]
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
+    sendAt: NotRequired[datetime | str]
+    """Send the message then, with its offset: 30 seconds to 35 days ahead."""
+    notAfter: NotRequired[datetime | str]
+    """With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`."""
     extra: NotRequired[dict[str, Any]]
     """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
@@ -1288,6 +1355,10 @@ class SendInteractiveProduct(TypedDict):
     context: NotRequired[SendInteractiveProductContext]
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
+    sendAt: NotRequired[datetime | str]
+    """Send the message then, with its offset: 30 seconds to 35 days ahead."""
+    notAfter: NotRequired[datetime | str]
+    """With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`."""
     extra: NotRequired[dict[str, Any]]
     """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
@@ -1353,6 +1424,10 @@ class SendInteractiveProductList(TypedDict):
     context: NotRequired[SendInteractiveProductListContext]
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
+    sendAt: NotRequired[datetime | str]
+    """Send the message then, with its offset: 30 seconds to 35 days ahead."""
+    notAfter: NotRequired[datetime | str]
+    """With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`."""
     extra: NotRequired[dict[str, Any]]
     """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
@@ -1427,6 +1502,10 @@ class SendInteractiveRequestContactInfo(TypedDict):
     context: NotRequired[SendInteractiveRequestContactInfoContext]
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
+    sendAt: NotRequired[datetime | str]
+    """Send the message then, with its offset: 30 seconds to 35 days ahead."""
+    notAfter: NotRequired[datetime | str]
+    """With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`."""
     extra: NotRequired[dict[str, Any]]
     """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
@@ -1491,6 +1570,10 @@ class SendInteractiveVoiceCall(TypedDict):
     context: NotRequired[SendInteractiveVoiceCallContext]
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
+    sendAt: NotRequired[datetime | str]
+    """Send the message then, with its offset: 30 seconds to 35 days ahead."""
+    notAfter: NotRequired[datetime | str]
+    """With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`."""
     extra: NotRequired[dict[str, Any]]
     """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["interactive"]
@@ -1562,6 +1645,10 @@ class SendLocation(TypedDict):
     context: NotRequired[SendLocationContext]
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
+    sendAt: NotRequired[datetime | str]
+    """Send the message then, with its offset: 30 seconds to 35 days ahead."""
+    notAfter: NotRequired[datetime | str]
+    """With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`."""
     extra: NotRequired[dict[str, Any]]
     """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["location"]
@@ -1589,6 +1676,10 @@ class SendReaction(TypedDict):
     context: NotRequired[SendReactionContext]
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
+    sendAt: NotRequired[datetime | str]
+    """Send the message then, with its offset: 30 seconds to 35 days ahead."""
+    notAfter: NotRequired[datetime | str]
+    """With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`."""
     extra: NotRequired[dict[str, Any]]
     """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["reaction"]
@@ -1614,6 +1705,10 @@ class SendSticker(TypedDict):
     context: NotRequired[SendStickerContext]
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
+    sendAt: NotRequired[datetime | str]
+    """Send the message then, with its offset: 30 seconds to 35 days ahead."""
+    notAfter: NotRequired[datetime | str]
+    """With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`."""
     extra: NotRequired[dict[str, Any]]
     """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["sticker"]
@@ -1639,6 +1734,10 @@ class SendTemplate(TypedDict):
     context: NotRequired[SendTemplateContext]
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
+    sendAt: NotRequired[datetime | str]
+    """Send the message then, with its offset: 30 seconds to 35 days ahead."""
+    notAfter: NotRequired[datetime | str]
+    """With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`."""
     extra: NotRequired[dict[str, Any]]
     """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["template"]
@@ -1780,6 +1879,10 @@ class SendText(TypedDict):
     context: NotRequired[SendTextContext]
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
+    sendAt: NotRequired[datetime | str]
+    """Send the message then, with its offset: 30 seconds to 35 days ahead."""
+    notAfter: NotRequired[datetime | str]
+    """With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`."""
     extra: NotRequired[dict[str, Any]]
     """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: NotRequired[Literal["text"]]
@@ -1805,6 +1908,10 @@ class SendVideo(TypedDict):
     context: NotRequired[SendVideoContext]
     biz_opaque_callback_data: NotRequired[str]
     recipient_identity_key_hash: NotRequired[str]
+    sendAt: NotRequired[datetime | str]
+    """Send the message then, with its offset: 30 seconds to 35 days ahead."""
+    notAfter: NotRequired[datetime | str]
+    """With `sendAt`: after this time the message fails instead, up to 7 days behind `sendAt`."""
     extra: NotRequired[dict[str, Any]]
     """Members of upstream’s that stand next to the content, for clients whose types do not have them; here they give no warning."""
     type: Literal["video"]

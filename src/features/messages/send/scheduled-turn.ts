@@ -1,0 +1,90 @@
+import type { Transaction } from '../../../platform/postgres/database.ts';
+import { execute, queryOne } from '../../../platform/postgres/sql.ts';
+import type { SendError } from './send-error.ts';
+import { drawSendTime, numberPace } from './send-pacing.ts';
+
+/** Why a scheduled message is not sent now; `retryMs`: how long it may be tried; null: as long as any message. */
+type Held =
+  | { kind: 'wait'; waitMs: number; reason: string }
+  | { kind: 'ended'; error: SendError }
+  | { kind: 'free'; retryMs: number | null };
+
+type Schedule = {
+  isOpen: boolean;
+  sendInMs: number;
+  lastInMs: number | null;
+  retryMs: number | null;
+  pacedInMs: number | null;
+  isSuspended: boolean;
+  isNumberRemoved: boolean;
+};
+
+/** The scheduled messages of a number share this part of its pace, so that others go on beside them. */
+const SHARE = 0.7;
+
+/** The row of their pace; no recipient has this name. */
+const SCHEDULED = '*';
+
+const SUSPENSION_LOOK_MS = 60_000;
+
+type Message = { messageId: string; phoneNumberId: string };
+
+/**
+ * What the schedule of a message says at its turn; `retryMs` how long any message is tried. The caller has locked the message, and a move of
+ * it may have been waited for: the schedule is read after that.
+ */
+export async function heldBySchedule(
+  trx: Transaction,
+  { messageId, phoneNumberId }: Message,
+  { retryMs, messagesPerSecond }: { retryMs: number; messagesPerSecond: number },
+): Promise<Held> {
+  const schedule = await readSchedule(trx, messageId);
+  if (schedule === null) return { kind: 'free', retryMs: null };
+  const { sendInMs, lastInMs, isSuspended } = schedule;
+  if (sendInMs > 0) return wait(sendInMs, 'its time');
+  if (schedule.isNumberRemoved) return ended('phone_number_removed', 'The number was removed.');
+  const leftMs = lastInMs ?? sendInMs + retryMs;
+  if (leftMs <= 0) return ended('too_late', 'The time after which it is not sent has passed.');
+  if (isSuspended)
+    return wait(Math.min(SUSPENSION_LOOK_MS, leftMs), 'the end of the suspension of its business');
+  if (!schedule.isOpen) return { kind: 'free', retryMs: schedule.retryMs };
+  const pacedInMs =
+    schedule.pacedInMs ?? (await drawTurn(trx, { messageId, phoneNumberId }, messagesPerSecond));
+  if (pacedInMs > 0) return wait(pacedInMs, 'the scheduled messages of its number before it');
+  return { kind: 'free', retryMs: schedule.retryMs };
+}
+
+function wait(waitMs: number, reason: string): Held {
+  return { kind: 'wait', waitMs: Math.ceil(waitMs), reason };
+}
+
+function ended(code: SendError['code'], message: string): Held {
+  return { kind: 'ended', error: { code, message, upstream: null } };
+}
+
+async function readSchedule(trx: Transaction, messageId: string): Promise<Schedule | null> {
+  const untilMs = (column: string) =>
+    `cast(extract(epoch from ${column} - clock_timestamp()) * 1000 as double precision)`;
+  return await queryOne<Schedule>(
+    trx,
+    `select sm.is_open as "isOpen", ${untilMs('sm.send_at')} as "sendInMs", ${untilMs('sm.not_after')} as "lastInMs",
+            cast(extract(epoch from sm.not_after - sm.send_at) * 1000 as double precision) as "retryMs",
+            ${untilMs('sm.paced_at')} as "pacedInMs", t.suspended_at is not null as "isSuspended",
+            n.removed_at is not null as "isNumberRemoved"
+       from scheduled_messages sm join phone_numbers n on n.phone_number_id = sm.phone_number_id
+       join wabas w on w.waba_id = sm.waba_id join tenants t on t.id = w.tenant_id
+      where sm.message_id = :messageId`,
+    { messageId },
+  );
+}
+
+async function drawTurn(trx: Transaction, { messageId, phoneNumberId }: Message, perSecond: number) {
+  const { at, waitMs } = await drawSendTime(
+    trx,
+    { phoneNumberId, recipient: SCHEDULED },
+    numberPace(perSecond * SHARE),
+  );
+  const text = 'update scheduled_messages set paced_at = :at where message_id = :messageId';
+  await execute(trx, text, { at, messageId });
+  return waitMs;
+}

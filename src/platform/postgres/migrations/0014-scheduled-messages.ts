@@ -1,0 +1,27 @@
+import type { Knex } from 'knex';
+
+/** Messages that are sent at a later time, and workflows that start then. */
+export async function up(knex: Knex): Promise<void> {
+  await knex.raw(`
+    create table scheduled_messages (
+      message_id bigint primary key references outbound_messages on delete cascade,
+      waba_id text not null,
+      phone_number_id text not null,
+      send_at timestamptz not null,
+      -- Null: it is retried as long as any message.
+      not_after timestamptz,
+      -- Its turn among the scheduled messages of its number; null until it is drawn.
+      paced_at timestamptz,
+      -- False: its sending has begun, or it has failed or was cancelled.
+      is_open boolean not null default true,
+      cancelled_at timestamptz
+    );
+    create index scheduled_messages_open on scheduled_messages (waba_id, send_at, message_id) where is_open;
+    -- When Temporal starts the workflow; null: at once.
+    alter table workflow_tasks add starts_at timestamptz;
+  `);
+}
+
+export async function down(knex: Knex): Promise<void> {
+  await knex.raw('drop table scheduled_messages; alter table workflow_tasks drop starts_at');
+}
