@@ -16,6 +16,7 @@ import { erasurePages } from './erasures/erasure-pages.ts';
 import { approvalPages } from './keys/approval-pages.ts';
 import { keyPages } from './keys/key-pages.ts';
 import { conversationPages } from './messages/conversation-pages.ts';
+import { scheduledPages } from './messages/scheduled-pages.ts';
 import { operatorPages } from './operator/operator-pages.ts';
 import { overviewPages } from './overview/overview-page.ts';
 import type { PortalApp, PortalContext } from './portal-app.ts';
@@ -44,6 +45,7 @@ export async function portalRoutes(scope: PortalApp, context: PortalContext): Pr
     replayPages(pages, context);
     eventTypePages(pages, context);
     conversationPages(pages, context);
+    scheduledPages(pages, context);
     optOutPages(pages, context);
     templatePages(pages, context);
     erasurePages(pages, context);

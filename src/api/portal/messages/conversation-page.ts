@@ -210,8 +210,9 @@ function mediaOf(message: ConversationMessage, mediaPath: string | null): Markup
   return html`<p>${player}<a href="${mediaPath}">${name}</a> <span class="faint">${mimeType}</span></p>`;
 }
 
-function stateBadge({ direction, status, sendState, readAt }: ConversationMessage): Markup {
+function stateBadge({ direction, status, sendState, readAt, sendAt }: ConversationMessage): Markup {
   if (direction === 'inbound') return readAt === null ? nothing : badge('neutral', 'marked as read');
   const state = status ?? sendState ?? 'accepted';
-  return statusBadge(state);
+  const leaves = state === 'scheduled' && html` <span class="faint">for</span> ${exactTime(sendAt)}`;
+  return html`${statusBadge(state)}${leaves}`;
 }

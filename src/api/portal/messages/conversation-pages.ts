@@ -30,6 +30,7 @@ import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { conversationPage } from './conversation-page.ts';
 import { windowEnd, windowText } from './conversation-window.ts';
 import { readMessage, wordsOf } from './message-words.ts';
+import { SCHEDULED } from './scheduled-pages.ts';
 
 export function conversationPages(app: PortalApp, context: PortalContext): void {
   conversationListPage(app, context);
@@ -133,7 +134,7 @@ function conversationListPage(app: PortalApp, context: PortalContext): void {
     return {
       title: 'Conversations',
       lead: 'Inbound and outbound messages, one thread per customer or group and number.',
-      actions: html`<a class="button" href="${visit.at(OPT_OUTS)}">Opt-outs</a>`,
+      actions: html`<a class="button" href="${visit.at(SCHEDULED)}">Scheduled messages</a><a class="button" href="${visit.at(OPT_OUTS)}">Opt-outs</a>`,
       assets: ['conversations.css'],
       body: html`${searchForm(visit.viewer, path, wanted)}${list.length === 0 ? nobody(path, wanted) : rowTable(visit, { caption: 'Conversations', columns: COLUMNS }, list)}${pages}`,
     };

@@ -53,6 +53,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   played: 'good',
   delivered: 'good',
   sent: 'neutral',
+  cancelled: 'off',
 };
 
 export function statusBadge(state: string): Markup {
