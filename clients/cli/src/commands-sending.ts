@@ -94,6 +94,11 @@ const send: Command = {
       value: '<phoneNumberId>',
       help: 'number to send from; unless set, that of the newest conversation, or the only one',
     },
+    at: {
+      type: 'string',
+      value: '<time>',
+      help: 'send it then, such as 2026-12-01T09:00:00+01:00: 30 seconds to 35 days ahead',
+    },
     body: {
       type: 'string',
       value: '<json|@file|->',
@@ -107,6 +112,7 @@ const send: Command = {
   },
   examples: [
     'heliograph send --to +12025550143 --text "Your order is ready."',
+    'heliograph send --to +12025550143 --text "Your order is ready." --at 2026-12-01T09:00:00+01:00',
     'heliograph send --body @message.json',
   ],
   async run(context, _operands, values) {
@@ -130,6 +136,7 @@ const send: Command = {
           ['state', sent.state],
           ['serviceMessageId', sent.serviceMessageId],
           ['metaMessageId', sent.metaMessageId ?? undefined],
+          ['sendAt', sent.sendAt],
           ['advice', sent.advice],
         ]),
       );
@@ -141,9 +148,10 @@ const send: Command = {
 /** The message as JSON. */
 async function messageOf(context: Context, api: ApiClient, values: Values): Promise<string> {
   const [given, to, body] = [textOf(values, 'body'), textOf(values, 'to'), textOf(values, 'text')];
+  const sendAt = textOf(values, 'at');
   if (given !== undefined) {
-    if (to !== undefined || body !== undefined)
-      throw wrongUsage('--body is the whole message: leave --to and --text out.');
+    if (to !== undefined || body !== undefined || sendAt !== undefined)
+      throw wrongUsage('--body is the whole message: leave --to, --text and --at out.');
     const json = readText(given, 'body');
     try {
       JSON.parse(json);
@@ -155,7 +163,7 @@ async function messageOf(context: Context, api: ApiClient, values: Values): Prom
   if (to === undefined || body === undefined)
     throw wrongUsage('Say --to <number> and --text <text>, or --body <json>.');
   const phoneNumberId = textOf(values, 'from') ?? (await usualNumber(context, api, to));
-  return JSON.stringify({ phoneNumberId, to, type: 'text', text: { body } });
+  return JSON.stringify({ phoneNumberId, to, type: 'text', text: { body }, sendAt });
 }
 
 /** The number that the customer knows, otherwise that of the newest conversation, otherwise the only one. */

@@ -219,6 +219,51 @@ describe('the secret', () => {
   );
 });
 
+describe('scheduled messages', () => {
+  const message = {
+    ...{
+      serviceMessageId: '4711',
+      conversationId: '42',
+      phoneNumberId: '1',
+      type: 'text',
+      state: 'scheduled',
+    },
+    ...{ sendAt: '2026-12-01T08:00:00.000Z', notAfter: null, createdAt: '2026-11-20T10:00:00.000Z' },
+    message: { to: '+12025550143' },
+  };
+  const path = '/api/external/messages';
+
+  test('are listed, moved and cancelled', async () => {
+    const listed = await run(['scheduled', '--number', '1'], {
+      [path]: { data: [message], hasMore: false, nextCursor: null },
+    });
+    expect([listed.exitCode, listed.stdout]).toEqual([
+      0,
+      expect.stringMatching(/4711 +2026-12-01T08:00:00.000Z +scheduled +1 +\+12025550143 +text/),
+    ]);
+    const moved = await run(['move-scheduled', '4711', '--at', '2026-12-01T10:00:00+01:00'], {
+      [`${path}/4711`]: message,
+    });
+    expect([moved.exitCode, moved.bodies[`${path}/4711`]]).toEqual([
+      0,
+      { sendAt: '2026-12-01T10:00:00+01:00' },
+    ]);
+    const cancelled = await run(['cancel-scheduled', '4711'], {
+      [`${path}/4711/cancel`]: { ...message, state: 'cancelled' },
+    });
+    expect([cancelled.exitCode, cancelled.stdout]).toEqual([0, expect.stringContaining('cancelled')]);
+  });
+
+  test('are sent with a time', async () => {
+    const sent = await run(
+      ['send', '--to', '+12025550143', '--text', 'Hi', '--from', '1', '--at', '2026-12-01T09:00:00+01:00'],
+      { [path]: { ...message, metaMessageId: null } },
+    );
+    expect(sent.bodies[path]).toMatchObject({ sendAt: '2026-12-01T09:00:00+01:00' });
+    expect(sent.stdout).toMatch(/sendAt +2026-12-01T08:00:00.000Z/);
+  });
+});
+
 describe('opt-outs', () => {
   const optOut = {
     id: '12',
