@@ -4462,7 +4462,7 @@ type ListScheduledMessagesParams struct {
 	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// State Only scheduled messages have a list.
-	State string `form:"state" json:"state"`
+	State string `form:"state,omitempty" json:"state,omitempty"`
 
 	// PhoneNumberID Those of this number only.
 	PhoneNumberID string `form:"phoneNumberId,omitempty" json:"phoneNumberId,omitempty"`

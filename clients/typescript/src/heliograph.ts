@@ -88,9 +88,9 @@ export class Heliograph extends HeliographApi {
   }
 
   /** Every scheduled message of `listScheduledMessages`. */
-  eachScheduledMessage(options: Options<ListScheduledMessagesData, true>) {
+  eachScheduledMessage(options: Options<ListScheduledMessagesData, true> = {}) {
     const { query } = options;
-    return entriesOf((cursor) => this.listScheduledMessages(at(options, query, cursor)), query.cursor);
+    return entriesOf((cursor) => this.listScheduledMessages(at(options, query, cursor)), query?.cursor);
   }
 
   /** Every opt-out of `searchOptOuts`. */

@@ -80,6 +80,21 @@ async function addConversationObjects(database: Database, account: Numbers): Pro
     fileName: null,
   };
   await database.transaction((trx) => insertMedia(trx, [{ wabaId, messageId, ...file }]));
+  await addScheduled(database, conversation, account);
+}
+
+async function addScheduled(database: Database, conversation: string, account: Numbers): Promise<void> {
+  const messageId = await addMessage(database, conversation, { ...account, direction: 'outbound' });
+  await execute(
+    database,
+    `with sent as (
+       insert into outbound_messages (message_id, waba_id, phone_number_id, recipient)
+       values (:messageId, :wabaId, :phoneNumberId, '12025550143') returning message_id, waba_id, phone_number_id
+     )
+     insert into scheduled_messages (message_id, waba_id, phone_number_id, send_at)
+     select message_id, waba_id, phone_number_id, now() + interval '1 day' from sent`,
+    { messageId, ...account },
+  );
 }
 
 async function addUpload(database: Database, { wabaId }: Numbers): Promise<void> {

@@ -1,6 +1,7 @@
 import { noteOptOut } from '../../../src/features/customers/tenant-opt-outs.ts';
 import { createKey } from '../../../src/features/keys/api-keys.ts';
 import { decideKeyRequest, requestKey } from '../../../src/features/keys/key-requests.ts';
+import { queueMessage } from '../../../src/features/messages/send/queue-message.ts';
 import { startReplay } from '../../../src/features/replays/replays.ts';
 import { inviteUser } from '../../../src/features/users/invitations.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
@@ -10,7 +11,7 @@ import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
 import { fixtureBody, fixtureNames } from '../../support/upstream-fixtures.ts';
 import { addErasure } from '../api/account-objects.ts';
-import { OTHER_WABA, type TestApi, WABA } from '../api/api-harness.ts';
+import { NUMBER, OTHER_WABA, type TestApi, WABA } from '../api/api-harness.ts';
 import { addActivity, addDelivery } from './delivery-fixtures.ts';
 import { HOSTILE_TEXTS } from './hostile-texts.ts';
 import { addUser, type PortalBrowser, tenantOf } from './portal-browser.ts';
@@ -84,6 +85,10 @@ export async function liveIn(
   );
   await addAttempts(database);
   const optOut = { scope: 'all', source: 'portal', reason: hostile() } as const;
+  const request = { phoneNumberId: NUMBER, to: '+12025550177', type: 'text', text: { body: hostile() } };
+  const sender = { wabaId: WABA, keyId: null, maxMessagesPerDay: null, recipients: 'any' } as const;
+  const times = { sendAt: new Date(Date.now() + 3_600_000), notAfter: null };
+  await queueMessage(database, sender, request, { key: null, times });
   await noteOptOut({ database, actor: SYSTEM }, WABA, { phone: '12025550143' }, optOut);
   await addErasure(database, WABA);
   const user = (email: string, role: string) =>

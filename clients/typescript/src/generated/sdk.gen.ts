@@ -777,8 +777,8 @@ export class HeliographApi extends HeyApiClient {
      *
      * Scope: `read`.
      */
-    public listScheduledMessages<ThrowOnError extends boolean = true>(options: Options<ListScheduledMessagesData, ThrowOnError>) {
-        return (options.client ?? this.client).get<ListScheduledMessagesResponses, ListScheduledMessagesErrors, ThrowOnError>({
+    public listScheduledMessages<ThrowOnError extends boolean = true>(options?: Options<ListScheduledMessagesData, ThrowOnError>) {
+        return (options?.client ?? this.client).get<ListScheduledMessagesResponses, ListScheduledMessagesErrors, ThrowOnError>({
             security: [{ scheme: 'bearer', type: 'http' }],
             url: '/api/external/messages',
             ...options

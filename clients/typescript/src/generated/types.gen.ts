@@ -6423,7 +6423,7 @@ export type MoveScheduledMessageErrors = {
      */
     404: Error;
     /**
-     * `message_not_scheduled`: The message is not scheduled, or not any more.
+     * `message_not_scheduled`: The message is not scheduled, or no longer.
      */
     409: Error;
     /**
@@ -6462,7 +6462,7 @@ export type MoveScheduledMessageResponse = MoveScheduledMessageResponses[keyof M
 export type ListScheduledMessagesData = {
     body?: never;
     path?: never;
-    query: {
+    query?: {
         /**
          * How many entries a page has at most.
          */
@@ -6474,7 +6474,7 @@ export type ListScheduledMessagesData = {
         /**
          * Only scheduled messages have a list.
          */
-        state: 'scheduled';
+        state?: 'scheduled';
         /**
          * Those of this number only.
          */
@@ -6664,7 +6664,7 @@ export type CancelScheduledMessageErrors = {
      */
     404: Error;
     /**
-     * `message_not_scheduled`: The message is not scheduled, or not any more.
+     * `message_not_scheduled`: The message is not scheduled, or no longer.
      */
     409: Error;
     /**

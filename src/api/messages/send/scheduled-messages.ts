@@ -71,7 +71,7 @@ const list = restOperation({
   tag: 'Messages',
   query: closed({
     ...PAGE_PARAMETERS,
-    state: parameter(Type.Enum(['scheduled']), 'Only scheduled messages have a list.', 'scheduled'),
+    state: optionalParameter(Type.Enum(['scheduled']), 'Only scheduled messages have a list.', 'scheduled'),
     phoneNumberId: optionalParameter(upstreamText(128), 'Those of this number only.', '800000000000111'),
   }),
   answers: { 200: { schema: listOf(Scheduled), description: 'A page of scheduled messages.' } },
