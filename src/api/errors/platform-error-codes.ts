@@ -31,6 +31,27 @@ export const PLATFORM_ERROR_CODES = {
     message: 'There is no such API key.',
     advice: 'Concerns /api/platform only. The WABA has no key with this keyRef, or it was deleted.',
   },
+  unknown_user: {
+    status: 404,
+    message: 'The tenant has no such user.',
+    advice: 'Concerns /api/platform only. GET /api/platform/tenants/{externalId}/users lists its users.',
+  },
+  user_exists: {
+    status: 409,
+    message: 'The tenant has this user under another name.',
+    advice: 'Concerns /api/platform only. GET /api/platform/tenants/{externalId}/users shows the userRef.',
+  },
+  user_differs: {
+    status: 409,
+    message: 'The user with this userRef has another e-mail address.',
+    advice:
+      'Concerns /api/platform only. Users keep their address: delete the user and add it again, or use another userRef.',
+  },
+  too_many_links: {
+    status: 429,
+    message: 'The tenant has had too many links for users.',
+    advice: 'Concerns /api/platform only. Wait for the time that the message names.',
+  },
   unknown_operations_hook: {
     status: 404,
     message: 'There is no such hook.',

@@ -60,6 +60,7 @@ export const PLATFORM_TAGS = [
   { name: 'Portal', description: 'Links by which people of your product open the portal of a tenant.' },
   { name: 'Keys', description: 'API keys of tenants, for the External API.' },
   { name: 'Endpoints', description: 'Webhook endpoints of tenants, under your own names.' },
+  { name: 'Users', description: 'Users of the portal, under your own ids.' },
   { name: 'Service', description: 'The platform key, and what platform keys changed.' },
 ] as const;
 

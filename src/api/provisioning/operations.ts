@@ -6,6 +6,7 @@ import { listOperationEvents } from './operation-events.ts';
 import type { PlatformOperation } from './platform-operation.ts';
 import { PORTAL_SESSION_OPERATIONS } from './portal-sessions.ts';
 import { TENANT_OPERATIONS } from './tenants.ts';
+import { USER_OPERATIONS } from './users.ts';
 import { WABA_OPERATIONS } from './wabas.ts';
 
 /** Every operation that needs a platform key, in the order of the document. */
@@ -14,6 +15,7 @@ export const PLATFORM_OPERATIONS: readonly PlatformOperation[] = [
   ...WABA_OPERATIONS,
   ...KEY_OPERATIONS,
   ...ENDPOINT_OPERATIONS,
+  ...USER_OPERATIONS,
   ...PORTAL_SESSION_OPERATIONS,
   ...AUDIT_OPERATIONS,
   listOperationEvents,

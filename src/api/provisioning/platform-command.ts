@@ -2,6 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import type { TSchema } from 'typebox';
 import { policyDefaults } from '../../features/accounts/tenant-policies.ts';
 import { optionRulesOf } from '../../features/endpoints/endpoint-options.ts';
+import { mailerOf } from '../../features/mail/mails.ts';
 import { type AdminTools, adminAction, alignedFields } from '../../platform/cli/admin-action.ts';
 import { parseList, parseNumber, readStdin } from '../../platform/cli/given-text.ts';
 import { invalidValue } from '../../platform/request-input.ts';
@@ -122,6 +123,7 @@ async function runHere(tools: AdminTools, operation: PlatformOperation, input: M
     publicUrl: config.api.publicUrl,
     portal: config.portal,
     policyDefaults: policyDefaults(config),
+    mailer: mailerOf(config, tools.secretBox),
     upstream,
   };
   try {

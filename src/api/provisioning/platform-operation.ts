@@ -2,6 +2,7 @@ import type { TSchema } from 'typebox';
 import type { PolicyDefaults } from '../../features/accounts/tenant-policies.ts';
 import type { OptionRules } from '../../features/endpoints/endpoint-options.ts';
 import type { PlatformKeyState, PlatformScope } from '../../features/keys/platform-key-store.ts';
+import type { Mailer } from '../../features/mail/mails.ts';
 import type { Audited } from '../../platform/audit/audit.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';
@@ -18,6 +19,8 @@ export type PlatformCall = {
   publicUrl: string;
   portal: Config['portal'];
   policyDefaults: PolicyDefaults;
+  /** Null: the installation sends no e-mails. */
+  mailer: Mailer;
   upstream: UpstreamCalls;
 };
 

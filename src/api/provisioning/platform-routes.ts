@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { policyDefaults } from '../../features/accounts/tenant-policies.ts';
 import { PLATFORM_SCOPES } from '../../features/keys/platform-key-store.ts';
+import { mailerOf } from '../../features/mail/mails.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { ApiError } from '../errors/api-error.ts';
@@ -38,7 +39,8 @@ export async function platformRoutes(scope: FastifyInstance, context: PlatformCo
   const limits = createRequestLimits(context.limitsDatabase, platformRates(config.api.rateLimits), scope.log);
   const upstream = makeUpstreamCalls(config);
   const { portal } = config;
-  const shared = { ...context, upstream, portal, policyDefaults: policyDefaults(config) };
+  const mailer = mailerOf(config, context.accounts.secretBox);
+  const shared = { ...context, upstream, portal, mailer, policyDefaults: policyDefaults(config) };
   const networks = { operatorCidrs: config.api.platformCidrs, operatorListen: portal.operatorListen };
   const isHere = operatorAddress(networks, isOperatorListener);
   scope.addHook('onRoute', (route) => {

@@ -18,6 +18,8 @@ export type Invitation = {
   /** The user who made it; null: a command. */
   makerId: string | null;
   invitedBy: string;
+  /** What the operator's program calls who is invited; null: nothing. */
+  ref: string | null;
   createdAt: Date;
   expiresAt: Date;
 };
@@ -28,7 +30,7 @@ type NewInvitation = Omit<Invitation, 'id' | 'businessName' | 'createdAt' | 'exp
 };
 
 const SELECT = `select i.id, i.email, i.role, i.tenant_id as "tenantId", t.business_name as "businessName",
-  i.user_id as "userId", i.maker_id as "makerId", i.invited_by as "invitedBy", i.mailed as "isMailed", i.created_at as "createdAt", i.expires_at as "expiresAt"
+  i.user_id as "userId", i.maker_id as "makerId", i.invited_by as "invitedBy", i.ref, i.mailed as "isMailed", i.created_at as "createdAt", i.expires_at as "expiresAt"
   from invitations i left join tenants t on t.id = i.tenant_id`;
 const OPEN = 'i.accepted_at is null and i.expires_at > now()';
 
@@ -43,8 +45,8 @@ export async function insertInvitation(trx: Transaction, invitation: NewInvitati
   );
   const [row] = await query<{ expiresAt: Date }>(
     trx,
-    `insert into invitations (token_hash, email, role, tenant_id, user_id, invited_by, maker_id, mailed, expires_at)
-     values (:tokenHash, :email, :role, :tenantId, :userId, :invitedBy, :makerId, :isMailed, now() + :lifetimeMs * interval '1 millisecond')
+    `insert into invitations (token_hash, email, role, tenant_id, user_id, invited_by, ref, maker_id, mailed, expires_at)
+     values (:tokenHash, :email, :role, :tenantId, :userId, :invitedBy, :ref, :makerId, :isMailed, now() + :lifetimeMs * interval '1 millisecond')
      returning expires_at as "expiresAt"`,
     invitation,
   );

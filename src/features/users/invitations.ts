@@ -51,7 +51,7 @@ export type MadeInvitation = {
 export async function inviteUser(
   { database, mailer = null }: LinkTools,
   authority: Authority,
-  given: { email: string; role: string; tenantId: string | null },
+  given: { email: string; role: string; tenantId: string | null; ref?: string },
 ): Promise<MadeInvitation> {
   const email = checkEmail(given.email);
   const tenantId = authority.tenantId ?? given.tenantId;
@@ -60,7 +60,7 @@ export async function inviteUser(
   return await database.transaction(async (trx) => {
     await refuseMember(trx, tenantId, email);
     await countLink(trx, authority.tenantId, email);
-    const link = { email, role, tenantId, userId: null, businessName };
+    const link = { email, role, tenantId, userId: null, businessName, ref: given.ref ?? null };
     const made = await makeLink(trx, authority, link, mailer);
     const detail = { role };
     await recordUserChange(trx, authority.actor, { tenantId, action: 'user.invited', email, detail });
@@ -71,11 +71,15 @@ export async function inviteUser(
 export async function makeLink(
   trx: Transaction,
   { actor, userId: makerId }: Authority,
-  { businessName, ...link }: Pick<Invitation, 'email' | 'role' | 'tenantId' | 'userId' | 'businessName'>,
+  {
+    businessName,
+    ...link
+  }: Pick<Invitation, 'email' | 'role' | 'tenantId' | 'userId' | 'businessName'> & { ref?: string | null },
   mailer: Mailer,
 ): Promise<MadeInvitation> {
   const token = newSecretToken();
   const expiresAt = await insertInvitation(trx, {
+    ref: null,
     ...link,
     tokenHash: secretTokenHash(token) as Buffer,
     invitedBy: actor.name,
@@ -171,13 +175,13 @@ export async function joinWithAccount(
 export async function join(
   trx: Transaction,
   user: Pick<User, 'id' | 'email'>,
-  { id, email, role, tenantId, invitedBy, userId }: Invitation,
+  { id, email, role, tenantId, invitedBy, userId, ref }: Invitation,
   visitor: Visitor,
 ): Promise<void> {
   if (userId !== null || role === null || !(await takeInvitation(trx, id))) throw unknownInvitation();
   await refuseMember(trx, tenantId, email);
   if (role === 'operator' || tenantId === null) await makeOperator(trx, user.id);
-  else await insertMembership(trx, { userId: user.id, tenantId, role });
+  else await insertMembership(trx, { userId: user.id, tenantId, role, ref });
   // They were made for what the account could do before.
   await endPasswordLinks(trx, user.id);
   const detail = { role, invitedBy };

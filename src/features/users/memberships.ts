@@ -8,6 +8,8 @@ export type Member = {
   email: string;
   name: string;
   role: TenantRole;
+  /** What the operator's program calls the user in this tenant; null: nothing. */
+  ref: string | null;
   /** Locked out of this tenant. */
   disabledAt: Date | null;
   /** Locked out of everything, by an operator. */
@@ -16,18 +18,23 @@ export type Member = {
   lastSignInAt: Date | null;
 };
 
-const MEMBER = `u.id, u.email, u.name, m.role, m.disabled_at as "disabledAt", u.disabled_at is not null as "isLocked",
+const MEMBER = `u.id, u.email, u.name, m.role, m.ref, m.disabled_at as "disabledAt", u.disabled_at is not null as "isLocked",
   m.last_sign_in_at as "lastSignInAt"`;
 const FROM = 'from memberships m join users u on u.id = m.user_id';
 
 /** Adds a user to a tenant; false for one who is a member already. */
 export async function insertMembership(
   trx: Transaction,
-  { userId, tenantId, role }: { userId: string; tenantId: string; role: TenantRole },
+  {
+    userId,
+    tenantId,
+    role,
+    ref = null,
+  }: { userId: string; tenantId: string; role: TenantRole; ref?: string | null },
 ): Promise<boolean> {
-  const text =
-    'insert into memberships (user_id, tenant_id, role) values (:userId, :tenantId, :role) on conflict do nothing';
-  return (await execute(trx, text, { userId, tenantId, role })) === 1;
+  const text = `insert into memberships (user_id, tenant_id, role, ref) values (:userId, :tenantId, :role, :ref)
+                on conflict (user_id, tenant_id) do nothing`;
+  return (await execute(trx, text, { userId, tenantId, role, ref })) === 1;
 }
 
 export async function listMembers(database: Database, tenantId: string): Promise<Member[]> {
@@ -68,6 +75,14 @@ export async function lockActiveAdmins(trx: Transaction, tenantId: string): Prom
       order by m.user_id for update of m`,
     { tenantId },
   );
+}
+
+export async function setMemberRef(
+  trx: Transaction,
+  { userId, tenantId, ref }: { userId: string; tenantId: string; ref: string },
+): Promise<void> {
+  const text = 'update memberships set ref = :ref where user_id = :userId and tenant_id = :tenantId';
+  await execute(trx, text, { ref, userId, tenantId });
 }
 
 export async function setMemberRole(

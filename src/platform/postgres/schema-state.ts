@@ -19,6 +19,7 @@ import * as marketingRoute from './migrations/0011-marketing-route.ts';
 import * as operationsHooks from './migrations/0012-operations-hooks.ts';
 import * as portalLinks from './migrations/0013-portal-links.ts';
 import * as scheduledMessages from './migrations/0014-scheduled-messages.ts';
+import * as userRefs from './migrations/0015-user-refs.ts';
 import { query } from './sql.ts';
 
 /** One that sets `transaction` to false runs without one, as a concurrent index needs it. */
@@ -42,6 +43,7 @@ export const MIGRATIONS: Migrations = {
   '0012-operations-hooks': { up: operationsHooks.up, down: operationsHooks.down },
   '0013-portal-links': { up: portalLinks.up, down: portalLinks.down },
   '0014-scheduled-messages': { up: scheduledMessages.up, down: scheduledMessages.down },
+  '0015-user-refs': { up: userRefs.up, down: userRefs.down },
 };
 
 export type SchemaState = {

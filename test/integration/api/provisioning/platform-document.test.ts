@@ -72,14 +72,15 @@ test('what the API answers follows the document', async () => {
     putTenantKey: { name: 'x', scopes: ['send'] },
     rotateTenantKey: { overlapHours: 1 },
     putTenantEndpoint: { url: 'https://93.184.216.34/hook' },
+    putTenantUser: { email: 'asha@store.example', role: 'admin' },
     putOperationsHook: { url: 'https://93.184.216.34/operations' },
     rotateOperationsHookSecret: { overlapHours: 1 },
     createPortalSession: { user: { externalId: 'u_17', email: 'asha@store.example' }, role: 'member' },
     removeTenant: { confirm: name },
   };
   const last = [
-    ...['endPortalSessions', 'deleteOperationsHook', 'deleteTenantKey', 'deleteTenantEndpoint'],
-    ...['removeWaba', 'removeTenant'],
+    ...['endPortalSessions', 'deleteOperationsHook', 'deleteTenantUser', 'deleteTenantKey'],
+    ...['deleteTenantEndpoint', 'removeWaba', 'removeTenant'],
   ];
   const all = operationsOf(document).filter(({ operationId }) => operationId !== 'getPlatformDocument');
   const rank = ({ operationId = '', method }: (typeof all)[number]) =>

@@ -52,7 +52,10 @@ test('the admin command line explains every command with an example of it, and o
     ...['put-tenant', 'list-tenants', 'get-tenant', 'update-tenant', 'put-tenant-policy', 'remove-tenant']
       .concat('put-waba', 'remove-waba', 'check-tenant-waba')
       .concat('put-tenant-key', 'rotate-tenant-key', 'delete-tenant-key')
-      .concat('put-tenant-endpoint', 'delete-tenant-endpoint', 'list-platform-audit', 'list-operation-events')
+      .concat('put-tenant-endpoint', 'delete-tenant-endpoint')
+      .concat('list-tenant-users', 'put-tenant-user', 'delete-tenant-user')
+      .concat('create-portal-session', 'end-portal-sessions')
+      .concat('list-platform-audit', 'list-operation-events')
       .concat('list-operations-hooks', 'get-operations-hook', 'put-operations-hook', 'delete-operations-hook')
       .concat('rotate-operations-hook-secret', 'test-operations-hook')
       .map((name) => `platform ${name}`),

@@ -1,0 +1,15 @@
+import type { Knex } from 'knex';
+
+/** What the operator's program calls users. No statement rewrites a table. */
+export async function up(knex: Knex): Promise<void> {
+  await knex.raw(`
+    alter table memberships add ref text;
+    -- The membership gets it when the invitation is accepted.
+    alter table invitations add ref text;
+    create unique index memberships_ref on memberships (tenant_id, ref) where ref is not null;
+  `);
+}
+
+export async function down(knex: Knex): Promise<void> {
+  await knex.raw('alter table invitations drop ref; alter table memberships drop ref');
+}
