@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
 // Defines values for ErrorCode.
@@ -76,6 +78,7 @@ const (
 	ErrorCodeTenantSuspended              ErrorCode = "tenant_suspended"
 	ErrorCodeTestEventPending             ErrorCode = "test_event_pending"
 	ErrorCodeTooManyEndpoints             ErrorCode = "too_many_endpoints"
+	ErrorCodeTooManyLinks                 ErrorCode = "too_many_links"
 	ErrorCodeTooManyOperationsHooks       ErrorCode = "too_many_operations_hooks"
 	ErrorCodeTooManyReplays               ErrorCode = "too_many_replays"
 	ErrorCodeTooManyScheduled             ErrorCode = "too_many_scheduled"
@@ -93,12 +96,15 @@ const (
 	ErrorCodeUnknownOptOut                ErrorCode = "unknown_opt_out"
 	ErrorCodeUnknownPhoneNumber           ErrorCode = "unknown_phone_number"
 	ErrorCodeUnknownTenant                ErrorCode = "unknown_tenant"
+	ErrorCodeUnknownUser                  ErrorCode = "unknown_user"
 	ErrorCodeUnknownWaba                  ErrorCode = "unknown_waba"
 	ErrorCodeUnsupportedFileType          ErrorCode = "unsupported_file_type"
 	ErrorCodeUnsupportedMediaType         ErrorCode = "unsupported_media_type"
 	ErrorCodeUploadQuotaExceeded          ErrorCode = "upload_quota_exceeded"
 	ErrorCodeUpstreamRefused              ErrorCode = "upstream_refused"
 	ErrorCodeUpstreamUnavailable          ErrorCode = "upstream_unavailable"
+	ErrorCodeUserDiffers                  ErrorCode = "user_differs"
+	ErrorCodeUserExists                   ErrorCode = "user_exists"
 	ErrorCodeVerificationFailed           ErrorCode = "verification_failed"
 	ErrorCodeWabaTaken                    ErrorCode = "waba_taken"
 	ErrorCodeWaitingChoiceRequired        ErrorCode = "waiting_choice_required"
@@ -3988,6 +3994,11 @@ type StatusEventData struct {
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
+// TemplateMedia defines model for TemplateMedia.
+type TemplateMedia struct {
+	Handle string `json:"handle"`
+}
+
 // TestConnectionResult defines model for TestConnectionResult.
 type TestConnectionResult struct {
 	// Status Always ok.
@@ -4056,6 +4067,18 @@ type Thread struct {
 	Owner string    `json:"owner"`
 	Role  *string   `json:"role"`
 	Since time.Time `json:"since"`
+}
+
+// UploadTemplateMediaRequest defines model for UploadTemplateMediaRequest.
+type UploadTemplateMediaRequest struct {
+	// File The file.
+	File openapi_types.File `json:"file"`
+
+	// MessagingProduct Always whatsapp.
+	MessagingProduct string `json:"messaging_product,omitempty"`
+
+	// Type Its MIME type. Left out: the Content-Type of the part `file`.
+	Type string `json:"type,omitempty"`
 }
 
 // UploadedMedia defines model for UploadedMedia.
@@ -4572,6 +4595,9 @@ type SearchOptOutsJSONRequestBody = OptOutSearch
 
 // StartReplayJSONRequestBody defines body for StartReplay for application/json ContentType.
 type StartReplayJSONRequestBody = ReplayRequest
+
+// UploadTemplateMediaMultipartRequestBody defines body for UploadTemplateMedia for multipart/form-data ContentType.
+type UploadTemplateMediaMultipartRequestBody = UploadTemplateMediaRequest
 
 // CreateWebhookEndpointJSONRequestBody defines body for CreateWebhookEndpoint for application/json ContentType.
 type CreateWebhookEndpointJSONRequestBody = NewWebhookEndpoint
@@ -5611,6 +5637,19 @@ func (c *Client) PauseReplay(ctx context.Context, id string) (*ReplayDetails, er
 func (c *Client) ResumeReplay(ctx context.Context, id string) (*ReplayDetails, error) {
 	request := requestTo(http.MethodPost, "/api/external/replays/%s/resume", id)
 	return call[ReplayDetails](ctx, c, request)
+}
+
+// UploadTemplateMedia Upload the example of a template header
+//
+// POST /api/external/template-media
+//
+// A form with one file, which is given to upstream at once and not kept here. Its `handle` goes into the header of the template that is created, `"example": {"header_handle": ["…"]}`, or into `profile_picture_handle` of a profile; both are calls of [the Cloud API](/docs/tenants/cloud-api). A message that is made from the template names an uploaded file (`med_…`) or a link, never a handle. Limits: images (JPEG, PNG) 5 MiB, video (MP4) 16 MiB, documents (PDF) 100 MiB.
+//
+// Scope: `send`.
+func (c *Client) UploadTemplateMedia(ctx context.Context, body UploadTemplateMediaRequest) (*TemplateMedia, error) {
+	request := requestTo(http.MethodPost, "/api/external/template-media")
+	request.body = body
+	return call[TemplateMedia](ctx, c, request)
 }
 
 // ListTemplates List message templates

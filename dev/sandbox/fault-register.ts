@@ -8,6 +8,7 @@ export const FAULT_TARGETS = [
   'templates',
   'payments',
   'thread_control',
+  'upload_session',
 ] as const;
 
 type FaultTarget = (typeof FAULT_TARGETS)[number];

@@ -6,6 +6,7 @@ import type { GroupRegister } from './group-register.ts';
 import type { MediaStore } from './media-store.ts';
 import type { MediaUrls } from './media-url.ts';
 import type { StatusLadder } from './status-ladder.ts';
+import type { UploadSessions } from './upload-sessions.ts';
 import type { BoundedList, LoggedRequest, ReadReceipt, SentMessage } from './upstream-records.ts';
 import type { WebhookSender } from './upstream-webhook-sender.ts';
 
@@ -22,6 +23,7 @@ export type UpstreamContext = {
   chat: ChatLog;
   groups: GroupRegister;
   objects: AccountObjects;
+  uploads: UploadSessions;
   media: MediaStore;
   mediaUrls: MediaUrls;
   sender: WebhookSender;

@@ -11,6 +11,7 @@ import { requireDevelopment, requireLoopback } from './loopback-only.ts';
 import { createMediaStore } from './media-store.ts';
 import { createMediaUrls } from './media-url.ts';
 import { createStatusLadder } from './status-ladder.ts';
+import { createUploadSessions } from './upload-sessions.ts';
 import type { UpstreamContext } from './upstream-context.ts';
 import { createBoundedList, MAX_LOGGED_REQUESTS, MAX_SENT_MESSAGES } from './upstream-records.ts';
 import { createWebhookSender } from './upstream-webhook-sender.ts';
@@ -63,6 +64,7 @@ function createContext(
     chat,
     groups: createGroupRegister(now),
     objects: createAccountObjects(DEMO_TEMPLATES),
+    uploads: createUploadSessions(),
     media: createMediaStore(now),
     mediaUrls: createMediaUrls({
       baseUrl: runtime.baseUrl,

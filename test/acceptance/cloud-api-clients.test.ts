@@ -70,13 +70,14 @@ async function write(customer: string, text: string): Promise<void> {
   expect(await answer.json()).toMatchObject({ status: 200 });
 }
 
-test('pywa sends, uploads, reads, receives messages and statuses, and sets up the number', async () => {
+test('pywa sends, uploads, makes a template with a picture and sends it, reads, receives messages and statuses, and sets up the number', async () => {
   const python = await pythonEnvironment('pywa');
   if (python === null) return;
   const { result, customer, text } = await talk(python.python, scriptOf('client.py'));
   expect(result).toMatchObject({
     media: [expect.stringMatching(/^\d{37}$/), 'image/jpeg', expect.any(Number)],
     received: [{ text, from: customer, name: 'Asha', bsuid: expect.stringMatching(/^US\.\d+$/) }],
+    template: 'PENDING',
     edges: ['RETAIL', ['12025550143'], 'Hi', true],
   });
   for (const id of result.sent) expect(result.statuses).toContainEqual([id, 'read', customer]);

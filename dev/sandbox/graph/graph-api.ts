@@ -11,6 +11,7 @@ import { registerMediaDownload } from './media-download.ts';
 import { registerMessageTemplates } from './message-templates.ts';
 import { registerNumberEdges } from './number-edges.ts';
 import { phoneNumberObject, pickFields } from './phone-number-object.ts';
+import { APP, registerResumableUploads } from './resumable-uploads.ts';
 import { registerSendMessage } from './send-message.ts';
 
 const MAX_UPLOAD_BYTES = 105 * 1024 * 1024;
@@ -66,6 +67,7 @@ export async function graphApi(app: FastifyInstance, context: UpstreamContext): 
   registerCatalogProducts(app, context);
   await app.register(async (scope) => registerMessageTemplates(scope, context));
   registerFlows(app, context);
+  await app.register(async (scope) => registerResumableUploads(scope, context));
   registerNumberEdges(app, context);
   registerPayments(app, context);
   registerSendMessage(app, context);
@@ -92,7 +94,7 @@ function digest(text: string): Buffer {
 
 /** True when the Authorization header carries an acceptable token: the given one, or any without one. */
 function hasValidToken(authorization: string | undefined, accessToken: string | undefined): boolean {
-  const token = /^Bearer (\S+)$/.exec(authorization ?? '')?.[1];
+  const token = /^(?:Bearer|OAuth) (\S+)$/.exec(authorization ?? '')?.[1];
   if (token === undefined) {
     return false;
   }
@@ -117,8 +119,6 @@ function registerMediaDelete(app: FastifyInstance, context: UpstreamContext): vo
     return { success: true };
   });
 }
-
-const APP = { id: '700000000000001', name: 'Heliograph sandbox', link: '' };
 
 /** GET /{version}/{account}/subscribed_apps: every account of the sandbox sends to the one app. */
 function registerSubscribedApps(app: FastifyInstance, context: UpstreamContext): void {

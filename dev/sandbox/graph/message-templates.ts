@@ -123,6 +123,12 @@ export function registerMessageTemplates(app: FastifyInstance, context: Upstream
     if (![name, language, category].every((one) => typeof one === 'string')) {
       return refuse(reply, invalidParameter(100, 'A template has a name, a language and a category.'));
     }
+    if (!hasExamples(context, body?.components)) {
+      return refuse(
+        reply,
+        invalidParameter(100, 'A header with media needs the handle of an uploaded example.'),
+      );
+    }
     const { id, status } = templates.make(params.id, { ...body, status: 'PENDING' });
     return { id, status, category };
   });
@@ -142,6 +148,18 @@ export function registerMessageTemplates(app: FastifyInstance, context: Upstream
   }));
   for (const edge of ['template_analytics', 'template_group_analytics', 'pricing_analytics'])
     app.get<GraphObjectRoute>(`${GRAPH_OBJECT_PATH}/${edge}`, async () => ({ data: [] }));
+}
+
+const MEDIA_FORMATS = ['IMAGE', 'VIDEO', 'DOCUMENT'];
+
+function hasExamples({ uploads }: UpstreamContext, components: unknown): boolean {
+  const headers = Array.isArray(components) ? (components as JsonObject[]) : [];
+  return headers
+    .filter(({ format }) => MEDIA_FORMATS.includes(String(format)))
+    .every(({ example }) => {
+      const [handle] = (example as { header_handle?: unknown[] } | undefined)?.header_handle ?? [];
+      return typeof handle === 'string' && uploads.isHandle(handle);
+    });
 }
 
 function refuse(reply: FastifyReply, { status, body }: GraphFailure): FastifyReply {

@@ -1,42 +1,28 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { noteTokenRefused } from '../../features/accounts/access-tokens.ts';
 import { isControlMember } from '../../platform/graph/control-members.ts';
-import { isTokenError } from '../../platform/graph/graph-error.ts';
-import type { PassedAnswer, PassedCall } from '../../platform/graph/graph-pass.ts';
-import { isMembers, membersOf } from '../../platform/json/json-members.ts';
+import type { PassedCall } from '../../platform/graph/graph-pass.ts';
+import { isMembers } from '../../platform/json/json-members.ts';
 import { phoneForUpstream } from '../../platform/phone-number.ts';
-import { openRateLimitStore } from '../../platform/postgres/rate-limit-store.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { sendJsonText } from '../external/schema-kit.ts';
-import { callUpstream } from '../external/upstream-calls.ts';
 import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
 import { requireScope } from '../keys/key-check.ts';
 import { BODY_LIMIT_BYTES } from '../plugins/body-parsers.ts';
 import { allowedCall, isPassedForSome, type Method, type OwnObject, passedFields } from './allowed-calls.ts';
-import { answerForTenant } from './answer-text.ts';
-import { recordPassedChange } from './change-audit.ts';
-import {
-  errorJson,
-  errorParts,
-  FacadeError,
-  noSuchObject,
-  notPassedOn,
-  refusedOtherwise,
-  wrongParameter,
-} from './facade-error.ts';
-import { FACADE_ROOTS, facadeUrl, hasNumber, type ObjectRoute } from './facade-paths.ts';
+import { callOnce, type HarmlessCall, type Limits } from './call-once.ts';
+import { errorParts, FacadeError, noSuchObject, notPassedOn, wrongParameter } from './facade-error.ts';
+import { FACADE_ROOTS, hasNumber, type ObjectRoute } from './facade-paths.ts';
 import { uploadUuidOf } from './media-ids.ts';
 import { deleteUpload, mediaObject } from './media-routes.ts';
 import { makeOwnedObjects, type OwnedObjects } from './owned-objects.ts';
 import { PASSED_PATHS, readPassedBodies } from './pass-bodies.ts';
 import { namesOfApps, tokenInfo } from './token-info.ts';
+import { facadeSessions } from './upload-sessions.ts';
 
-/** Upstream allows 5,000 calls an hour for a WABA; what the service asks for itself needs some of them. */
-const CALLS_PER_HOUR = 4_000;
 const METHODS: readonly Method[] = ['GET', 'POST', 'DELETE'];
 const OBJECT_ID = /^\d{1,32}$/;
 
-type Pass = { context: ExternalContext; owned: OwnedObjects; pauses: Map<string, number> };
+type Pass = Limits & { owned: OwnedObjects };
 type PassRoute = ObjectRoute & { Params: { edge?: string; part?: string }; Body: unknown };
 type PassRequest = FastifyRequest<PassRoute>;
 
@@ -55,6 +41,7 @@ declare module 'fastify' {
 export function facadePasses(app: ExternalApp, context: ExternalContext): void {
   const pass: Pass = { context, owned: makeOwnedObjects(), pauses: new Map() };
   app.decorateRequest('passedCall', null);
+  facadeSessions(app, pass);
   for (const { paths, edge, bodyBytes, fileBytes } of PASSED_PATHS) {
     app.register(async (scope: ExternalApp) => {
       // Without a limit of the route, those of the parsers hold.
@@ -136,8 +123,6 @@ async function describeToken(pass: Pass, request: PassRequest): Promise<unknown>
   });
 }
 
-type HarmlessCall = Omit<PassedCall, 'token'> & { object: OwnObject };
-
 const OWN_READ = { method: 'GET', body: null, object: 'waba' } as const;
 
 /** A call without its body. Throws FacadeError for one that is not passed on. */
@@ -216,65 +201,4 @@ function withReadPhones(body: Record<string, unknown>): Record<string, unknown> 
     isMembers(one) && typeof one.user === 'string' ? { ...one, user: phoneForUpstream(one.user) } : one,
   );
   return { ...body, block_users: read };
-}
-
-/** Calls upstream within its limits. The answer holds neither the token nor an address of upstream's pages. */
-async function callOnce(pass: Pass, request: PassRequest, call: HarmlessCall): Promise<PassedAnswer> {
-  const { context } = pass;
-  const { wabaId } = accountOf(request);
-  await keepWithinLimits(pass, wabaId);
-  let used = '';
-  const note = async (status: number | null) => {
-    if (call.method !== 'GET') await recordPassedChange(context.database, request, call, status);
-  };
-  const passed = await callUpstream(context, wabaId, (client, token) => {
-    used = token;
-    return client.passOn({ ...call, token });
-  }).catch(async (error: unknown) => {
-    // Without a response, upstream may have changed it all the same.
-    if (used !== '') await note(null);
-    throw error;
-  });
-  await note(passed.status);
-  const own = { baseUrl: facadeUrl(context, request), token: used, queryToken: request.queryToken };
-  const text = answerForTenant(passed.text, own);
-  if (text === null && passed.status < 300) {
-    const message = '(#2) The answer of the platform cannot be read';
-    throw new FacadeError({ status: 502, code: 2, message });
-  }
-  const answered = { ...passed, text: text ?? '{}' };
-  return passed.status < 300 ? answered : await refusedAnswer(pass, wabaId, answered);
-}
-
-const THROTTLED = new Set([4, 17, 613, 80_007, 80_008]);
-const PAUSE_MS = 60_000;
-
-async function refusedAnswer(pass: Pass, wabaId: string, refused: PassedAnswer): Promise<PassedAnswer> {
-  const { code } = membersOf(membersOf(JSON.parse(refused.text)).error);
-  if (refused.status === 429 || (typeof code === 'number' && THROTTLED.has(code))) {
-    pass.pauses.set(wabaId, Date.now() + PAUSE_MS);
-  }
-  const known = typeof code === 'number' ? code : null;
-  if (!isTokenError({ httpStatus: refused.status, code: known })) {
-    if (known === null) throw refusedOtherwise(refused.status);
-    return refused;
-  }
-  // To the client, code 190 would mean its own key: it is the operator who has to act.
-  await noteTokenRefused(pass.context.database, wabaId, 'The upstream platform refused the access token.');
-  const parts = errorParts(131_000, 'The WABA has no usable upstream access token.');
-  return { ...refused, status: parts.status, text: errorJson(parts, '') };
-}
-
-/** Throws FacadeError while upstream has asked to wait, or when an hour's calls are used up. */
-async function keepWithinLimits({ context, pauses }: Pass, wabaId: string): Promise<void> {
-  const until = pauses.get(wabaId) ?? 0;
-  if (until > Date.now()) throw throttled('The platform has asked to wait: ask again in a minute.');
-  pauses.delete(wabaId);
-  const calls = openRateLimitStore(context.database, { kind: 'graph_call', windowSeconds: 3_600 });
-  const { consumed } = await calls.add(wabaId, 1);
-  if (consumed > CALLS_PER_HOUR) throw throttled(`A WABA has ${CALLS_PER_HOUR} such calls an hour.`);
-}
-
-function throttled(details: string): FacadeError {
-  return new FacadeError(errorParts(80_008, details, 429));
 }

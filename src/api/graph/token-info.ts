@@ -28,7 +28,7 @@ export async function tokenInfo(
   const expiresAt = key.expiresAt === null ? 0 : Math.floor(key.expiresAt.getTime() / 1000);
   return {
     data: {
-      app_id: appIdOf(JSON.parse(await readEdge('subscribed_apps'))),
+      app_id: appIdsIn(await readEdge('subscribed_apps'))[0] ?? NO_APP,
       type: 'SYSTEM_USER',
       application: 'Heliograph',
       data_access_expires_at: 0,
@@ -49,9 +49,10 @@ export function namesOfApps(text: string): string {
   return JSON.stringify({ data: apps });
 }
 
-function appIdOf(answer: unknown): string {
-  const { data } = membersOf(answer);
-  const [first] = Array.isArray(data) ? data : [];
-  const { id } = membersOf(membersOf(first).whatsapp_business_api_data);
-  return typeof id === 'string' ? id : NO_APP;
+/** The apps that a WABA sends to, as `subscribed_apps` lists them. */
+export function appIdsIn(text: string): string[] {
+  return listOf(membersOf(JSON.parse(text)).data).flatMap(({ whatsapp_business_api_data: app }) => {
+    const { id } = membersOf(app);
+    return typeof id === 'string' ? [id] : [];
+  });
 }

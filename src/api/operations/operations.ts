@@ -28,6 +28,7 @@ import { controlThreadOperation } from '../messages/thread-control.ts';
 import { MEDIA_OPERATIONS } from '../messages/uploads/media-routes.ts';
 import { REPLAY_OPERATIONS } from '../replays/replays.ts';
 import { listMessageTemplates } from '../templates/message-templates.ts';
+import { uploadTemplateMedia } from '../templates/template-media.ts';
 import type { Operation } from './operation.ts';
 
 /** Every operation that needs an API key, in the order of the document. To import it starts nothing. */
@@ -60,6 +61,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...MEDIA_OPERATIONS,
   listTemplates,
   listMessageTemplates,
+  uploadTemplateMedia,
   getPayment,
   ...OPT_OUT_OPERATIONS,
   ...ERASURE_OPERATIONS,

@@ -16,6 +16,7 @@ import {
   readText,
 } from './graph-connection.ts';
 import { GraphError, graphErrorOf, noAnswer } from './graph-error.ts';
+import { watched } from './watched-source.ts';
 
 /** Within what an activity may take. */
 export const UPLOAD_TIMEOUT_MS = 90_000;
@@ -147,22 +148,12 @@ const MAX_ID_CHARS = 512;
 export async function uploadMedia(connection: GraphConnection, call: MediaUploadCall): Promise<string> {
   const { phoneNumberId, token, file, timeoutMs } = call;
   const form = formAround(file);
-  let failure: { error: unknown } | null = null;
-  // Not `yield*`: that would hand the file what undici throws into the body when the connection breaks.
+  const source = watched(file.body);
   async function* body(): AsyncGenerator<Uint8Array> {
     yield form.head;
-    const chunks = file.body[Symbol.asyncIterator]();
-    for (;;) {
-      const { value, done } = await chunks.next().catch((error: unknown) => {
-        failure = { error };
-        throw error;
-      });
-      if (done) break;
-      yield value;
-    }
+    yield* source.bytes;
     yield form.tail;
   }
-  const failed = () => failure as { error: unknown } | null;
   try {
     const answer = await request(graphUrl(connection, [phoneNumberId, 'media']), {
       dispatcher: connection.agent,
@@ -179,8 +170,7 @@ export async function uploadMedia(connection: GraphConnection, call: MediaUpload
     });
     return idOf(objectOf(answer, await readText(answer)));
   } catch (error) {
-    const source = failed();
-    if (source !== null) throw source.error;
+    source.throwFailure();
     call.signal.throwIfAborted();
     throw asGraphError(error);
   }

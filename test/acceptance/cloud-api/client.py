@@ -6,6 +6,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from urllib.parse import parse_qs, urlparse
 
 from pywa import WhatsApp, types
+from pywa.types import templates
 
 base, token, phone, waba, customer, secret = sys.argv[1:7]
 got = []
@@ -70,6 +71,17 @@ try:
     error = None
 except Exception as failure:  # what pywa makes of upstream's error form
     error = [type(failure).__name__, getattr(failure, "error_code", None) or getattr(failure, "code", None)]
+picture = b"\xff\xd8\xff\xe0" + b"\0" * 70_000
+offer = templates.Template(
+    name=f"offer_{customer}",
+    language=templates.TemplateLanguage.ENGLISH_US,
+    category=templates.TemplateCategory.UTILITY,
+    components=[templates.HeaderImage(example=picture, mime_type="image/jpeg"), templates.BodyText("Your mugs are here.")],
+)
+# The app is that which the sandbox sends its webhooks from.
+made = client.create_template(template=offer, app_id="700000000000001")
+header = templates.HeaderImage.params(image=media_id)
+offered = client.send_template(to=customer, name=offer.name, language=offer.language, params=[header])
 client.block_users(users=["12025550143"])
 code = client.create_qr_code(prefilled_message="Hi")
 edges = [
@@ -78,7 +90,7 @@ edges = [
     client.get_qr_code(code.code).prefilled_message,
     client.get_templates().total_count >= 5,
 ]
-sent.extend([str(text.id), str(buttons.id), str(image.id)])
+sent.extend([str(text.id), str(buttons.id), str(image.id), str(offered.id)])
 tell_when_read()
 done.wait(60)
 told.wait(60)
@@ -90,6 +102,7 @@ print(
             "edges": edges,
             "media": [media_id, url.mime_type, len(data)],
             "error": error,
+            "template": str(made.status.value),
             "received": got,
         }
     ),

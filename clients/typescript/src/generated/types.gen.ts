@@ -450,7 +450,7 @@ export type Error = {
  *
  * What programs tell errors apart by. Each is explained at /docs/errors.
  */
-export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed' | 'insufficient_scope' | 'recipient_not_open' | 'recipient_opted_out' | 'unknown_opt_out' | 'opt_out_of_upstream' | 'invalid_signature' | 'media_url_expired' | 'invalid_media_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'erased' | 'unknown_customer' | 'unknown_conversation' | 'request_timeout' | 'body_too_large' | 'storage_quota_exceeded' | 'upload_quota_exceeded' | 'message_limit_reached' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'no_signing_key' | 'url_not_verified' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'delivery_settled' | 'attempt_under_way' | 'delivery_not_first' | 'delivery_held' | 'test_event_pending' | 'deliveries_pending' | 'endpoint_not_enabled' | 'tenant_suspended' | 'scope_not_grantable' | 'unknown_tenant' | 'unknown_waba' | 'unknown_key' | 'unknown_operations_hook' | 'too_many_operations_hooks' | 'key_differs' | 'external_id_taken' | 'tenant_has_external_id' | 'tenant_in_use' | 'waba_taken' | 'phone_number_taken' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'too_many_streams' | 'template_paused' | 'template_disabled' | 'template_variables_wrong' | 'message_not_scheduled' | 'too_many_scheduled' | 'conversation_of_group' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'outcome_unknown' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed' | 'insufficient_scope' | 'recipient_not_open' | 'recipient_opted_out' | 'unknown_opt_out' | 'opt_out_of_upstream' | 'invalid_signature' | 'media_url_expired' | 'invalid_media_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'erased' | 'unknown_customer' | 'unknown_conversation' | 'request_timeout' | 'body_too_large' | 'storage_quota_exceeded' | 'upload_quota_exceeded' | 'message_limit_reached' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'no_signing_key' | 'url_not_verified' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'delivery_settled' | 'attempt_under_way' | 'delivery_not_first' | 'delivery_held' | 'test_event_pending' | 'deliveries_pending' | 'endpoint_not_enabled' | 'tenant_suspended' | 'scope_not_grantable' | 'unknown_tenant' | 'unknown_waba' | 'unknown_key' | 'unknown_user' | 'user_exists' | 'user_differs' | 'too_many_links' | 'unknown_operations_hook' | 'too_many_operations_hooks' | 'key_differs' | 'external_id_taken' | 'tenant_has_external_id' | 'tenant_in_use' | 'waba_taken' | 'phone_number_taken' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'too_many_streams' | 'template_paused' | 'template_disabled' | 'template_variables_wrong' | 'message_not_scheduled' | 'too_many_scheduled' | 'conversation_of_group' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'outcome_unknown' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
 
 /**
  * Event
@@ -3329,6 +3329,13 @@ export type StatusEvent = {
             [key: string]: unknown;
         };
     };
+};
+
+/**
+ * TemplateMedia
+ */
+export type TemplateMedia = {
+    handle: string;
 };
 
 /**
@@ -7700,6 +7707,99 @@ export type UploadMediaResponses = {
 };
 
 export type UploadMediaResponse = UploadMediaResponses[keyof UploadMediaResponses];
+
+export type UploadTemplateMediaData = {
+    body: {
+        /**
+         * The file.
+         */
+        file: Blob | File;
+        /**
+         * Its MIME type. Left out: the Content-Type of the part `file`.
+         */
+        type?: string;
+        messaging_product?: 'whatsapp';
+    };
+    path?: never;
+    query?: never;
+    url: '/api/external/template-media';
+};
+
+export type UploadTemplateMediaErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_json`: The body is not valid JSON.
+     *
+     * `invalid_multipart`: The body is not complete multipart/form-data.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `request_timeout`: The request did not arrive in time.
+     */
+    408: Error;
+    /**
+     * `body_too_large`: The request body is too large.
+     *
+     * `file_too_large`: The file is too large.
+     *
+     * `storage_quota_exceeded`: The stored files of the business have reached their quota.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
+     */
+    415: Error;
+    /**
+     * `unsupported_file_type`: The upstream platform does not accept files of this type.
+     */
+    422: Error;
+    /**
+     * `upstream_refused`: The upstream platform refused the request.
+     *
+     * `access_token_missing`: The WABA has no usable upstream access token.
+     */
+    424: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     *
+     * `too_many_uploads`: Too many files are being uploaded at a time.
+     *
+     * `upload_quota_exceeded`: The uploads of this day have reached their quota.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     *
+     * `upstream_unavailable`: The upstream platform does not answer at the moment.
+     */
+    503: Error;
+};
+
+export type UploadTemplateMediaError = UploadTemplateMediaErrors[keyof UploadTemplateMediaErrors];
+
+export type UploadTemplateMediaResponses = {
+    /**
+     * Upstream has the file.
+     */
+    200: TemplateMedia;
+};
+
+export type UploadTemplateMediaResponse = UploadTemplateMediaResponses[keyof UploadTemplateMediaResponses];
 
 export type ReceiveMessageEventWebhookPayload = MessageEvent;
 

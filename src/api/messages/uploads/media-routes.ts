@@ -16,7 +16,8 @@ const EXAMPLE_ID = 'med_019aa3f2c0de7abc8def0123456789ab';
 
 const MediaParams = idParams('The id of the file.', EXAMPLE_ID);
 
-const UploadBody = Type.Object({
+/** A form with one file. */
+export const UploadBody = Type.Object({
   file: Type.String({ contentMediaType: 'application/octet-stream', description: 'The file.' }),
   type: Type.Optional(
     Type.String({ description: 'Its MIME type. Left out: the Content-Type of the part `file`.' }),

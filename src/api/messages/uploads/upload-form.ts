@@ -15,7 +15,7 @@ import {
   uploadedFileName,
 } from '../../../features/messages/send/uploaded-media.ts';
 import { ApiError, invalidParameter } from '../../errors/api-error.ts';
-import { mayTakeMs, tooSlow } from '../../shares/client-shares.ts';
+import { makeReader, type Reader } from './client-reader.ts';
 
 export type UploadForm = {
   /**
@@ -26,7 +26,11 @@ export type UploadForm = {
   result(): UploadedFile;
 };
 
-export type FormRules = { furtherFields?: 'refused' | 'ignored' };
+export type FormRules = {
+  furtherFields?: 'refused' | 'ignored';
+  /** By default those that may be sent. */
+  mimeTypes?: readonly string[];
+};
 
 const MULTIPART_LIMITS = {
   // Of each part, its name and the name of the file included.
@@ -44,11 +48,11 @@ const MULTIPART_LIMITS = {
 export async function openUploadForm(
   request: FastifyRequest,
   cut: Promise<never>,
-  { furtherFields = 'refused' }: FormRules = {},
+  { furtherFields = 'refused', mimeTypes = SENDABLE_MIME_TYPES }: FormRules = {},
 ): Promise<UploadForm> {
   const takeField = furtherFields === 'refused' ? takeKnownField : takeFieldIfKnown;
   const parts = request.parts({ limits: MULTIPART_LIMITS });
-  const readable = makeReader(request, cut);
+  const readable = makeReader(request, cut, (cause) => new ApiError('invalid_multipart', { cause }));
   const next = () => readable(() => parts.next());
   const fields = new Map<string, string>();
   for (;;) {
@@ -65,14 +69,16 @@ export async function openUploadForm(
         else refuseFile(rest.value);
       }
     };
-    return readFile(part, fields, { restOfForm, readable });
+    return readFile(part, fields, { restOfForm, readable, mimeTypes });
   }
 }
+
+type FormReading = { restOfForm: () => Promise<void>; readable: Reader; mimeTypes: readonly string[] };
 
 function readFile(
   part: MultipartFile,
   fields: ReadonlyMap<string, string>,
-  { restOfForm, readable }: { restOfForm: () => Promise<void>; readable: Reader },
+  { restOfForm, readable, mimeTypes }: FormReading,
 ): UploadForm {
   const hash = createHash('sha256');
   let head = Buffer.alloc(0);
@@ -93,7 +99,7 @@ function readFile(
     }
     await restOfForm();
     if (sizeBytes === 0) throw invalidParameter('file', 'The file is empty.');
-    const mediaType = checkedKind(mimeType());
+    const mediaType = checkedKind(mimeType(), mimeTypes);
     checkSize(sizeBytes, mediaType, head);
     checkFirstBytes(mimeType(), head);
     const fileName = uploadedFileName(part.filename);
@@ -116,12 +122,12 @@ function checkSize(sizeBytes: number, kind: MediaKind | null, head: Uint8Array):
   throw new ApiError('file_too_large', { param: 'file', message: `${what} has up to ${maxBytes} bytes.` });
 }
 
-function checkedKind(mimeType: string): MediaKind {
+function checkedKind(mimeType: string, allowed: readonly string[]): MediaKind {
   const kind = mediaKindOf(mimeType);
-  if (kind !== null) return kind;
+  if (kind !== null && allowed.includes(mimeType)) return kind;
   throw new ApiError('unsupported_file_type', {
     param: 'type',
-    message: `The upstream platform takes files of these types: ${SENDABLE_MIME_TYPES.join(', ')}.`,
+    message: `The upstream platform takes files of these types: ${allowed.join(', ')}.`,
   });
 }
 
@@ -174,32 +180,4 @@ const MAX_NAME_CHARS = 100;
 
 function noSuchField(name: string): ApiError {
   return invalidParameter(name.toWellFormed().slice(0, MAX_NAME_CHARS), 'There is no such parameter.');
-}
-
-type Reader = <T>(read: () => Promise<T>) => Promise<T>;
-
-/**
- * Waits for the client at the lowest rate; the time that the store takes is not the client's. Whatever the parser
- * throws, or the connection, says that the form is not whole.
- */
-function makeReader({ raw: { socket } }: FastifyRequest, cut: Promise<never>): Reader {
-  // Requests of tests that come over no connection have not read anything.
-  const received = () => socket.bytesRead ?? 0;
-  const before = received();
-  let waitedMs = 0;
-  return async (read) => {
-    const work = read().catch((error: unknown) => {
-      throw new ApiError('invalid_multipart', { cause: error });
-    });
-    const beganAt = performance.now();
-    const late = Promise.withResolvers<never>();
-    const leftMs = mayTakeMs(received() - before) - waitedMs;
-    const timer = setTimeout(() => late.reject(tooSlow()), Math.max(leftMs, 0));
-    try {
-      return await Promise.race([work, late.promise, cut]);
-    } finally {
-      clearTimeout(timer);
-      waitedMs += performance.now() - beganAt;
-    }
-  };
 }

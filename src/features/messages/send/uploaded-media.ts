@@ -38,6 +38,14 @@ export const MAX_UPLOAD_BYTES = MAX_BYTES.document;
 
 export const SENDABLE_MIME_TYPES: readonly string[] = [...KIND_OF_MIME_TYPE.keys()];
 
+/** Types for the headers of templates, and for upload sessions of upstream. */
+export const HANDLE_MIME_TYPES: readonly string[] = [
+  'application/pdf',
+  'image/jpeg',
+  'image/png',
+  'video/mp4',
+];
+
 /** Without parameters, in lower case. */
 export function essenceOf(mimeType: string): string {
   return (mimeType.split(';', 1)[0] ?? '').trim().toLowerCase();

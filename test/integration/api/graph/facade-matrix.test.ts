@@ -87,6 +87,7 @@ function fileForm() {
 async function ask({ method, url }: Omit<Call, 'name'>, { authorization, body, headers }: Given = {}) {
   const isUpload = method === 'POST' && /\/media$/.test(url);
   const isSend = /\/(marketing_)?messages$/.test(url);
+  const query = url.endsWith('/uploads') ? '?file_length=2&file_type=image/png&file_name=a.png' : '';
   const isThread = url.endsWith('/thread_control');
   const json = body ?? (isSend ? SEND : isThread ? { to: '12025550143', action: 'take' } : {});
   const { headers: type, payload } = isUpload
@@ -95,7 +96,7 @@ async function ask({ method, url }: Omit<Call, 'name'>, { authorization, body, h
   const hasBody = method !== 'GET' && method !== 'HEAD';
   const response = await api.app.inject({
     method,
-    url,
+    url: `${url}${query}`,
     headers: { ...headers, ...(authorization !== undefined && { authorization }), ...(hasBody && type) },
     ...(hasBody && { payload }),
   });
@@ -123,6 +124,7 @@ function scopesOf(method: string, url: string): string[] {
   if (/\/(messages|marketing_messages|thread_control|media|uploaded_media\/:id|:id\/calls)$/.test(url))
     return ['graph'];
   // With these, the handler decides: an uploaded file, or an object.
+  if (/\/(uploads|:id\(\^upload:\.\+\$\))$/.test(url)) return ['graph_manage'];
   const isEither = ['GET', 'HEAD'].includes(method) || (method === 'DELETE' && url.endsWith('/:id'));
   return isEither || url.endsWith('*') ? ['graph', 'graph_manage'] : ['graph_manage'];
 }
@@ -137,10 +139,15 @@ const SOME_EDGES = ['message_templates', 'assets'];
 const PARTS = ['message_qrdls/ABC123', 'flows/x'];
 const FURTHER = ['flows/a/b', ''];
 
+const SESSION = ':id(^upload:.+$)';
+
 /** The calls that lead to a route, about an object. */
 function callsOf({ name, method, url }: MatrixRoute, id: string, edges = EDGES): Call[] {
   const root = `/graph${url.startsWith(FACADE_ROOTS[0]) ? '/v26.0' : ''}`;
-  const path = url.replace(FACADE_ROOTS[0], '/graph/v26.0').replace(':id', encodeURIComponent(id));
+  const path = url
+    .replace(FACADE_ROOTS[0], '/graph/v26.0')
+    .replace(SESSION, 'upload::id')
+    .replace(':id', encodeURIComponent(id));
   const call = (to: string): Call => ({ name: `${name} as ${to}`, method, url: to });
   if (url.endsWith('*')) return FURTHER.map((rest) => call(`${root}/${encodeURIComponent(id)}/${rest}`));
   if (url.endsWith('/:part')) return PARTS.map((part) => call(path.replace(':edge/:part', part)));
@@ -154,7 +161,9 @@ async function unchanged(requests: () => Promise<void>, account = own): Promise<
   upstream.calls.length = 0;
   await requests();
   expect(await databaseDigest(api.database)).toEqual(before);
-  const lists = new RegExp(`^/v26\\.0/${account.wabaId}/(message_templates|flows)\\?fields=id&limit=500$`);
+  const lists = new RegExp(
+    `^/v26\\.0/${account.wabaId}/(subscribed_apps|(message_templates|flows)\\?fields=id&limit=500)$`,
+  );
   const told = upstream.calls.filter(({ method, url }) => method !== 'GET' || !lists.test(url));
   expect(told).toEqual([]);
 }
@@ -351,8 +360,14 @@ test('the same calls with the right key and objects get through, so the matrix c
   const passedEdges = EDGES.filter((edge) => !NOT_PASSED.includes(edge));
   // Deleting comes last, since the others need what it deletes.
   const sorted = routes.toSorted((a, b) => Number(a.method === 'DELETE') - Number(b.method === 'DELETE'));
+  upstream.reply(({ method, url }) => {
+    if (url.includes('/app/uploads')) return { json: { id: 'upload:abc?sig=def' } };
+    return { json: method === 'POST' && url.includes('/upload:') ? { h: '4::handle' } : { success: true } };
+  });
+  const begun = await ask({ method: 'POST', url: '/graph/app/uploads' }, bearer(own));
+  const session = JSON.parse(begun.body).id.slice('upload:'.length);
   for (const route of sorted.filter(({ url }) => !url.endsWith('*'))) {
-    const ids = route.url.includes(':edge') ? Object.values(objects) : own.ids;
+    const ids = route.url.includes(':edge') ? Object.values(objects) : [...own.ids, 'app', session];
     const calls = ids.flatMap((id) => callsOf(route, id, passedEdges));
     const through: string[] = [];
     for (const call of calls) {

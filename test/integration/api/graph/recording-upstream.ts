@@ -15,7 +15,14 @@ export const TOKEN = 'EAAG/token+of=upstream';
 /** A tenant that no other test knows, with a key of the facade and what upstream lists of its WABA. */
 export type UpstreamAccount = FreshTenant & { key: string; template: string; flow: string };
 
-type Call = { method: string; url: string; authorization: string | undefined; body: string };
+type Call = {
+  method: string;
+  url: string;
+  authorization: string | undefined;
+  /** Of the bytes of an upload. */
+  offset: unknown;
+  body: string;
+};
 type Answer = { status?: number; json: unknown } | 'hang up';
 
 const LIST = /^\/v26\.0\/(\d+\/(?:message_templates|flows))\?fields=id&/;
@@ -28,13 +35,19 @@ export async function startRecordingUpstream() {
   let answer: (call: Call) => Answer = () => ({ json: { success: true } });
   const server = createServer(async (request, response) => {
     let body = '';
-    for await (const chunk of request) body += chunk;
+    try {
+      for await (const chunk of request) body += chunk;
+    } catch {
+      // The facade gave up in the middle of an upload.
+      return;
+    }
     const { method = '', url = '', headers } = request;
-    const call = { method, url, authorization: headers.authorization, body };
+    const { authorization, file_offset: offset } = headers;
+    const call = { method, url, authorization, offset, body };
     calls.push(call);
     const listed = lists.get(LIST.exec(url)?.[1] ?? '');
     const given = listed === undefined ? answer(call) : { json: { data: [{ id: listed }] } };
-    if (given === 'hang up') return void request.destroy();
+    if (given === 'hang up') return void request.socket.destroy();
     const { status = 200, json } = given;
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json));
   });
