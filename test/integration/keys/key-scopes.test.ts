@@ -29,6 +29,7 @@ const get = (url: string, authorization: string, remoteAddress?: string) =>
 const SCOPE_OF = [
   ['messages', 'send'],
   ['media', 'send'],
+  ['template-media', 'send'],
   ['erasures', 'erase'],
   ['exports', 'export'],
   // A search changes nothing; its number stands in the body instead of the address.
