@@ -17,7 +17,7 @@ export type PassedCall = Pick<GraphCall, 'path' | 'token'> & {
 };
 
 /** Exactly `sizeBytes` of a file, from `offset` on. */
-export type FilePart = { file: AsyncIterable<Uint8Array>; offset: number; sizeBytes: number };
+type FilePart = { file: AsyncIterable<Uint8Array>; offset: number; sizeBytes: number };
 
 export type PassedAnswer = { status: number; retryAfter: string | undefined; text: string };
 
