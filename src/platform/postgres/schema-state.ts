@@ -20,6 +20,7 @@ import * as operationsHooks from './migrations/0012-operations-hooks.ts';
 import * as portalLinks from './migrations/0013-portal-links.ts';
 import * as scheduledMessages from './migrations/0014-scheduled-messages.ts';
 import * as userRefs from './migrations/0015-user-refs.ts';
+import * as earlyStarts from './migrations/0016-early-starts.ts';
 import { query } from './sql.ts';
 
 /** One that sets `transaction` to false runs without one, as a concurrent index needs it. */
@@ -44,6 +45,7 @@ export const MIGRATIONS: Migrations = {
   '0013-portal-links': { up: portalLinks.up, down: portalLinks.down },
   '0014-scheduled-messages': { up: scheduledMessages.up, down: scheduledMessages.down },
   '0015-user-refs': { up: userRefs.up, down: userRefs.down },
+  '0016-early-starts': { up: earlyStarts.up, down: earlyStarts.down },
 };
 
 export type SchemaState = {

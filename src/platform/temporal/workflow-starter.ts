@@ -50,7 +50,7 @@ export function startWorkflowStarter(tools: WorkflowStarterTools): Loop {
         );
       const failure = starts.find((start) => start.status === 'rejected');
       if (failure !== undefined) throw failure.reason;
-      return tasks.length === BATCH;
+      return tasks.length >= BATCH;
     },
   });
 }

@@ -54,9 +54,11 @@ export async function insertWorkflowTasks(
   if (tasks.length === 0) return;
   await execute(
     trx,
-    `insert into workflow_tasks (workflow_id, workflow_type, waba_id, event_id, argument, summary, starts_at, next_start_at)
-     select *, now() + :startWithinMs * interval '1 millisecond'
-       from unnest(:workflowIds::text[], :workflowTypes::text[], :wabaIds::text[], :eventIds::text[], :arguments::jsonb[], :summaries::text[], :startTimes::timestamptz[]) on conflict do nothing`,
+    `insert into workflow_tasks (workflow_id, workflow_type, waba_id, event_id, argument, summary, starts_at, next_start_at, give_at)
+     select t.*, coalesce(t.starts_at, now() + :startWithinMs * interval '1 millisecond'),
+            case when t.starts_at is not null then now() end
+       from unnest(:workflowIds::text[], :workflowTypes::text[], :wabaIds::text[], :eventIds::text[], :arguments::jsonb[], :summaries::text[], :startTimes::timestamptz[])
+         as t (workflow_id, workflow_type, waba_id, event_id, argument, summary, starts_at) on conflict do nothing`,
     {
       startWithinMs,
       workflowIds: tasks.map((task) => task.workflowId),
@@ -71,13 +73,14 @@ export async function insertWorkflowTasks(
   if (startWithinMs === 0) trx.notify('heliograph_workflow_tasks');
 }
 
+/** SQL: due at once; what Temporal starts later is given to it again. */
+const DUE = `next_start_at = greatest(now(), starts_at), give_at = case when starts_at > now() then now() end`;
+
 /** Makes a task due at once, when the transaction commits, because what its workflow works on has changed. */
 export async function wakeTask(trx: Transaction, workflowId: string): Promise<void> {
-  await execute(
-    trx,
-    'update workflow_tasks set starts = 0, next_start_at = now() where workflow_id = :workflowId',
-    { workflowId },
-  );
+  await execute(trx, `update workflow_tasks set starts = 0, ${DUE} where workflow_id = :workflowId`, {
+    workflowId,
+  });
   trx.notify('heliograph_workflow_tasks');
 }
 
@@ -97,7 +100,7 @@ export async function moveTask(
 
 /** Makes all tasks due at once: Temporal has lost their workflows. */
 export async function wakeAllTasks(database: Database): Promise<void> {
-  await execute(database, 'update workflow_tasks set starts = 0, next_start_at = now()');
+  await execute(database, `update workflow_tasks set starts = 0, ${DUE}`);
   database.notify('heliograph_workflow_tasks');
 }
 
@@ -126,13 +129,13 @@ export async function findTasks(database: Database, workflowIds: readonly string
 
 const RESTART_AFTER_MS = 60_000;
 
-/** One that Temporal starts later comes up again this long after its time, in case Temporal has lost it. */
+/** In case Temporal has lost it. */
 const LATE_START = `starts_at + interval '5 seconds'`;
 
 /**
  * Takes tasks whose time has come. Each comes up again after a growing wait (1 to 64 minutes, always one where its kind
  * asks for that) as long as its row stands; starting a workflow that already runs changes nothing, so a lost start
- * costs only that wait.
+ * costs only that wait. What Temporal starts later is given to it at once, once more a minute later, and comes up after its time.
  */
 export async function takeDueTasks(
   database: Database,
@@ -143,13 +146,14 @@ export async function takeDueTasks(
     database,
     `update workflow_tasks
         set starts = starts + 1,
-            next_start_at = case
-              when starts_at > now() and starts > 0 then ${LATE_START}
-              when starts_at > now() then least(${LATE_START}, now() + :restartAfterMs * interval '1 millisecond')
-              else now() + :restartAfterMs * power(2, case when workflow_type = any (:types::text[]) then 0 else least(starts, 6) end) * interval '1 millisecond'
-            end
-      where workflow_id in (select workflow_id from workflow_tasks where next_start_at <= now()
-                             order by next_start_at limit :limit for update skip locked)
+            give_at = case when starts = 0 and starts_at > now() then now() + :restartAfterMs * interval '1 millisecond' end,
+            next_start_at = case when starts_at > now() then ${LATE_START}
+              else now() + :restartAfterMs * power(2, case when workflow_type = any (:types::text[]) then 0 else least(starts, 6) end) * interval '1 millisecond' end
+      where workflow_id = any (
+        array(select workflow_id from workflow_tasks where next_start_at <= now()
+               order by next_start_at limit :limit for update skip locked)
+        || array(select workflow_id from workflow_tasks where give_at <= now()
+                  order by give_at limit :limit for update skip locked))
      returning workflow_id as "workflowId", workflow_type as "workflowType", waba_id as "wabaId",
                event_id as "eventId", argument, summary, starts, starts_at as "startsAt",
                cast(extract(epoch from starts_at - clock_timestamp()) * 1000 as double precision) as "startsInMs",
@@ -166,7 +170,7 @@ function typesOf(kinds: readonly TaskKind[], isWanted: (kind: TaskKind) => boole
 export async function returnTasks(database: Database, workflowIds: readonly string[]): Promise<void> {
   await execute(
     database,
-    `update workflow_tasks set starts = greatest(starts - 1, 0), next_start_at = now()
+    `update workflow_tasks set starts = greatest(starts - 1, 0), ${DUE}
       where workflow_id = any (:workflowIds::text[])`,
     { workflowIds },
   );

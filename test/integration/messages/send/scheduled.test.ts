@@ -6,6 +6,7 @@ import { heldBySchedule } from '../../../../src/features/messages/send/scheduled
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { execute, query, queryValue } from '../../../../src/platform/postgres/sql.ts';
 import { ifOpen } from '../../../../src/platform/temporal/workflow-states.ts';
+import { wakeTask } from '../../../../src/platform/temporal/workflow-tasks.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';
 import { askApi } from './ask-api.ts';
 import { sendingStackOfFile, textTo } from './sending-stack.ts';
@@ -119,16 +120,27 @@ test('a move replaces the run that waits: earlier, it leaves at its new time', a
   expect([late.status, late.body.error.code]).toEqual([409, 'message_not_scheduled']);
 });
 
+test('a process of the release before, which would start it at once, does not see it before its time', async () => {
+  const id = await schedule();
+  const seen = () =>
+    query(
+      stack.database,
+      `select 1 from workflow_tasks where workflow_id = 'send/' || :id and next_start_at < now() + interval '30 minutes'`,
+      { id },
+    );
+  expect(await seen()).toEqual([]);
+  await eventually('Temporal has its run', () => hasRun(id));
+  expect(await seen()).toEqual([]);
+  await stack.database.transaction((trx) => wakeTask(trx, `send/${id}`));
+  expect(await seen()).toEqual([]);
+});
+
 test('a run that Temporal lost is started again for its time', async () => {
   const id = await schedule();
   await eventually('Temporal has its run', () => hasRun(id));
   await stack.client.workflow.getHandle(`send/${id}`).terminate();
   // As reconcile does when it misses the run.
-  await execute(
-    stack.database,
-    `update workflow_tasks set starts = 0, next_start_at = now() where workflow_id = 'send/' || :id`,
-    { id },
-  );
+  await stack.database.transaction((trx) => wakeTask(trx, `send/${id}`));
   await eventually('Temporal has its run', () => hasRun(id));
   expect([await stateOf(id), await stack.sent()]).toEqual(['scheduled', []]);
 });
