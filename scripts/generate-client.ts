@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,7 @@ import { openApiDocument } from './site/openapi-document.ts';
 /**
  * Writes the generated parts of the clients, from the OpenAPI document of the API as it is now:
  * `node scripts/generate-client.ts [directory [language…]]`. The directory then has a folder for each language: `typescript`,
- * `python` and `go`, which needs Go. Servers are not needed.
+ * `python` and `go`, which needs Go; of the first two another one, `…-platform`, for the platform API. Servers are not needed.
  */
 
 const CLIENTS = fileURLToPath(new URL('../clients', import.meta.url));
@@ -26,7 +26,11 @@ function giveGeneratorItsCompiler(): void {
   });
 }
 
-async function generateTypeScript(input: OpenApiDocument, directory: string): Promise<void> {
+async function generateTypeScript(
+  input: OpenApiDocument,
+  directory: string,
+  containerName: string,
+): Promise<void> {
   giveGeneratorItsCompiler();
   const { createClient } = await import('@hey-api/openapi-ts');
   await createClient({
@@ -37,12 +41,21 @@ async function generateTypeScript(input: OpenApiDocument, directory: string): Pr
       { name: '@hey-api/typescript' },
       {
         name: '@hey-api/sdk',
-        operations: { strategy: 'single', containerName: 'HeliographApi', methods: 'instance' },
+        operations: { strategy: 'single', containerName, methods: 'instance' },
       },
     ],
     logs: { level: 'silent', file: false },
   });
-  copyFileSync(STATUS_LINES, join(directory, 'status-lines.ts'));
+}
+
+/** What makes the requests is the same for both APIs, and is in the client once. */
+function shareRuntime(directory: string): void {
+  for (const folder of ['client', 'core']) rmSync(join(directory, folder), { recursive: true });
+  for (const name of ['sdk.gen.ts', 'client.gen.ts']) {
+    const path = join(directory, name);
+    const text = readFileSync(path, 'utf8').replaceAll(/'\.\/(client|core)\//g, `'../generated/$1/`);
+    writeFileSync(path, text);
+  }
 }
 
 function generatePython(input: OpenApiDocument, directory: string): void {
@@ -56,13 +69,23 @@ const isWanted = (language: string) => languages.length === 0 || languages.inclu
 const folderOf = (language: string, committed: string) =>
   given === undefined ? join(CLIENTS, committed) : join(resolve(given), language);
 const input = await openApiDocument();
+const platform = await openApiDocument('platform');
 // The same operation as `GET /me`, which clients have.
 delete input.paths['/api/external/me'];
-if (isWanted('python')) generatePython(input, folderOf('python', 'python/src/heliograph/generated'));
+if (isWanted('python')) {
+  generatePython(input, folderOf('python', 'python/src/heliograph/generated'));
+  generatePython(platform, folderOf('python-platform', 'python/src/heliograph/generated_platform'));
+}
 if (isWanted('go')) {
   const forGo = folderOf('go', 'go');
   mkdirSync(forGo, { recursive: true });
   await generateGoClient(input, forGo);
 }
-if (isWanted('typescript'))
-  await generateTypeScript(input, folderOf('typescript', 'typescript/src/generated'));
+if (isWanted('typescript')) {
+  const directory = folderOf('typescript', 'typescript/src/generated');
+  await generateTypeScript(input, directory, 'HeliographApi');
+  copyFileSync(STATUS_LINES, join(directory, 'status-lines.ts'));
+  const ofPlatform = folderOf('typescript-platform', 'typescript/src/generated-platform');
+  await generateTypeScript(platform, ofPlatform, 'PlatformApi');
+  shareRuntime(ofPlatform);
+}

@@ -25,13 +25,17 @@ export function pythonClient(document: OpenApiDocument): Map<string, string> {
 
 /** Types that no generated method names: events, bodies of operations by hand. */
 function addOthers(document: OpenApiDocument, { models, requests }: Writers): void {
+  const components = document.components.schemas ?? {};
   const webhooks = operationsOf(document, 'webhooks').flatMap(({ requestBody }) =>
     Object.values(requestBody?.content ?? {}).map(({ schema }) => schema as Schema),
   );
   for (const schema of webhooks) models.typeOf(schema, 'Webhook');
-  models.typeOf({ $ref: '#/components/schemas/UploadedMedia' }, '');
-  models.typeOf({ $ref: '#/components/schemas/ErrorCode' }, '');
-  requests.typeOf({ $ref: '#/components/schemas/ExportRequest' }, '');
+  const add = (writer: TypeWriter, name: string) => {
+    if (name in components) writer.typeOf({ $ref: `#/components/schemas/${name}` }, '');
+  };
+  add(models, 'UploadedMedia');
+  add(models, 'ErrorCode');
+  add(requests, 'ExportRequest');
 }
 
 function apiText(document: OpenApiDocument, writers: Writers, flavour: Flavour): string {

@@ -44,7 +44,7 @@ export function followed<T>(document: OpenApiDocument, value: T | { $ref: string
 
 /** The operations of the document, or of its webhooks. */
 export function operationsOf(document: OpenApiDocument, part: 'paths' | 'webhooks' = 'paths') {
-  return Object.entries(document[part]).flatMap(([path, methods]) =>
+  return Object.entries(document[part] ?? {}).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]): DocumentedOperation => {
       const given = operation as unknown as DocumentedOperation;
       const answers = Object.entries(given.responses).map(([status, answer]) => [

@@ -288,3 +288,40 @@ def test_the_text_of_an_error_has_its_code(service: Service, client: Heliograph)
     service.answers = [error(422, "unknown_customer")]
     with pytest.raises(HeliographError, match=r"^unknown_customer: No\. \(req_1\)$"):
         client.get_account_identity()
+
+
+KEY = {
+    "keyRef": "shop", "id": "3", "name": "shop", "prefix": "ck_1", "lastFour": "9d2e", "scopes": ["send"],
+    "allowedNetworks": None, "state": "active", "createdAt": "2026-11-21T09:30:00.000Z", "expiresAt": None,
+    "revokedAt": None, "lastUsedAt": None, "apiKey": "ck_2",
+}  # fmt: skip
+
+
+def test_the_platform_api_gets_its_own_key_and_no_other_api_does(service: Service) -> None:
+    with httpx.Client(transport=httpx.MockTransport(service.respond)) as http:
+        client = Heliograph("https://gateway.example", platform_key="hp_1\n", http_client=http)
+        service.answers = [httpx.Response(201, json=KEY), httpx.Response(200, json={"status": "ok"})]
+        key = client.platform.put_tenant_key("acme", "9", "shop", {"name": "shop", "scopes": ["send"]})
+        assert key.api_key == "ck_2"
+        client.test_connection()
+        of_platform, of_tenants = service.requests
+        assert of_platform.url.path == "/api/platform/tenants/acme/wabas/9/keys/shop"
+        assert of_platform.headers["authorization"] == "Bearer hp_1" and "authorization" not in of_tenants.headers
+        with pytest.raises(ValueError, match="platform_key"):
+            Heliograph("https://gateway.example", "ck_1", http_client=http).platform
+    with pytest.raises(ValueError, match="api_key"):
+        Heliograph("https://gateway.example")
+
+
+def test_the_platform_api_is_there_for_asyncio_too(service: Service) -> None:
+    async def scenario() -> None:
+        async with httpx.AsyncClient(transport=httpx.MockTransport(service.respond)) as http:
+            client = AsyncHeliograph("https://gateway.example", platform_key="hp_1", http_client=http)
+            service.answers = [
+                httpx.Response(200, json={"data": [], "hasMore": True, "nextCursor": "c"}),
+                httpx.Response(200, json={"data": [], "hasMore": False, "nextCursor": "d"}),
+            ]
+            assert [event async for event in client.platform.iter_operation_events(types="tenant.*")] == []
+        assert [request.url.params.get("cursor") for request in service.requests] == [None, "c"]
+
+    asyncio.run(scenario())

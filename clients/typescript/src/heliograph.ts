@@ -17,7 +17,8 @@ import type {
   UploadedMedia,
 } from './generated/types.gen.js';
 import { errorOf } from './heliograph-error.js';
-import { entriesOf } from './paging.js';
+import type { HeliographPlatform } from './heliograph-platform.js';
+import { at, entriesOf } from './paging.js';
 
 /**
  * The API with a method for each operation, and with what programs need around them: lists as iterators, and files as
@@ -25,10 +26,19 @@ import { entriesOf } from './paging.js';
  */
 export class Heliograph extends HeliographApi {
   readonly #fetch: typeof fetch;
+  readonly #platform: HeliographPlatform | null;
 
-  constructor(given: { client: Client; fetch: typeof fetch }) {
+  constructor(given: { client: Client; fetch: typeof fetch; platform?: HeliographPlatform | null }) {
     super({ client: given.client });
     this.#fetch = given.fetch;
+    this.#platform = given.platform ?? null;
+  }
+
+  /** The platform API, for the operator's own program. Throws `TypeError` for a client without a `platformKey`. */
+  get platform(): HeliographPlatform {
+    if (this.#platform === null)
+      throw new TypeError('give createHeliograph a platformKey, which is hp_ and 64 hexadecimal digits');
+    return this.#platform;
   }
 
   /** Every conversation of `listConversations`. */
@@ -144,11 +154,6 @@ export class Heliograph extends HeliographApi {
       sizeBytes: size === null ? null : Number(size),
     };
   }
-}
-
-/** The options of a list with the cursor of a page. */
-function at<Given extends object, Query>(options: Given, query: Query, cursor: string | undefined): Given {
-  return cursor === undefined ? options : { ...options, query: { ...query, cursor } };
 }
 
 function jsonOf(text: string): unknown {

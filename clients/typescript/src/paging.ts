@@ -15,3 +15,12 @@ export async function* entriesOf<Entry>(
     cursor = page.nextCursor;
   }
 }
+
+/** The options of a list with the cursor of a page. */
+export function at<Given extends object, Query>(
+  options: Given,
+  query: Query,
+  cursor: string | undefined,
+): Given {
+  return cursor === undefined ? options : { ...options, query: { ...query, cursor } };
+}

@@ -19,7 +19,9 @@ const PROJECT = fileURLToPath(new URL('../../../', import.meta.url));
 const PYTHON = join(PROJECT, 'clients', 'python', 'src', 'heliograph');
 const COMMITTED = {
   typescript: join(PROJECT, 'clients', 'typescript', 'src', 'generated'),
+  'typescript-platform': join(PROJECT, 'clients', 'typescript', 'src', 'generated-platform'),
   python: join(PYTHON, 'generated'),
+  'python-platform': join(PYTHON, 'generated_platform'),
   go: join(PROJECT, 'clients', 'go'),
 };
 
@@ -43,11 +45,14 @@ async function generatedFor(language: string): Promise<Record<string, string>> {
     ...process.env,
     PATH: [dirname(findGo(process.env) ?? ''), process.env.PATH].join(delimiter),
   };
-  await run(process.execPath, ['scripts/generate-client.ts', fresh, language], { cwd: PROJECT, env });
+  await run(process.execPath, ['scripts/generate-client.ts', fresh, language.replace('-platform', '')], {
+    cwd: PROJECT,
+    env,
+  });
   return filesOf(join(fresh, language));
 }
 
-test.for(['typescript', 'python', 'go'] as const)(
+test.for(['typescript', 'typescript-platform', 'python', 'python-platform', 'go'] as const)(
   'the generated part of the client for %s is what the API of today gives; otherwise run npm run client',
   async (language, { skip }) => {
     if (language === 'go' && findGo(process.env) === undefined) return skip('Go is missing');

@@ -1,7 +1,7 @@
 """Typed client for Heliograph's External API and its webhooks."""
 
-from ._async_client import AsyncHeliograph
-from ._sync_client import Heliograph
+from ._async_client import AsyncHeliograph, AsyncHeliographPlatform
+from ._sync_client import Heliograph, HeliographPlatform
 from .errors import HeliographError
 from . import models, requests
 from .generated.models import (
@@ -19,8 +19,10 @@ from .webhooks import UnknownEvent, Webhook, WebhookEvent, WebhookVerificationEr
 
 __all__ = [
     "AsyncHeliograph",
+    "AsyncHeliographPlatform",
     "Heliograph",
     "HeliographError",
+    "HeliographPlatform",
     "MediaReadyEvent",
     "MessageEvent",
     "OrderEvent",

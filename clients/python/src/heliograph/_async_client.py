@@ -3,19 +3,25 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from types import TracebackType
 
 import httpx
 
-from ._request import Call, Connection, address_of, key_of
+from ._request import PLATFORM_KEY, Call, Connection, address_of, key_of
 from .files import CHUNK_BYTES, File, upload_call, whole_file
 from .generated.models import UploadedMedia
 from .generated.requests import ExportRequest
 from .generated.async_api import AsyncApi
+from .generated_platform.async_api import AsyncApi as PlatformApi
 from .retries import RetryPolicy
 from .streams import EventReader, StreamedEvent
 
-__all__ = ["AsyncHeliograph"]
+__all__ = ["AsyncHeliograph", "AsyncHeliographPlatform"]
+
+
+class AsyncHeliographPlatform(PlatformApi):
+    """The platform API, for the operator's own program."""
 
 
 class AsyncHeliograph(AsyncApi):
@@ -24,17 +30,33 @@ class AsyncHeliograph(AsyncApi):
     def __init__(
         self,
         base_url: str,
-        api_key: str,
+        api_key: str | None = None,
         *,
+        platform_key: str | None = None,
         timeout_seconds: float = 30.0,
         retry: RetryPolicy = RetryPolicy(),
         http_client: httpx.AsyncClient | None = None,
     ) -> None:
-        """`base_url` is such as https://gateway.example, `api_key` is `ck_` and 64 hexadecimal digits. Proxies, certificates
+        """`base_url` is such as https://gateway.example, `api_key` is `ck_` and 64 hexadecimal digits; `platform_key` is
+        `hp_` and 64 hexadecimal digits, for `platform`, and a program that uses that alone needs no other. Proxies, certificates
         and limits are those of `http_client`, which you then close yourself. Raises ValueError for what cannot be one."""
         self._owns_http = http_client is None
-        connection = Connection(address_of(base_url), key_of(api_key), timeout_seconds, retry)
+        if api_key is None and platform_key is None:
+            raise ValueError("api_key is missing")
+        key = None if api_key is None else key_of(api_key)
+        connection = Connection(address_of(base_url), key, timeout_seconds, retry)
         super().__init__(connection, http_client or httpx.AsyncClient())
+        self._platform: AsyncHeliographPlatform | None = None
+        if platform_key is not None:
+            of_platform = replace(connection, api_key=key_of(platform_key, PLATFORM_KEY))
+            self._platform = AsyncHeliographPlatform(of_platform, self._http)
+
+    @property
+    def platform(self) -> AsyncHeliographPlatform:
+        """The platform API. Raises ValueError for a client without a platform_key."""
+        if self._platform is None:
+            raise ValueError(f"platform_key is missing: {PLATFORM_KEY}")
+        return self._platform
 
     async def upload_media(
         self, file: File, *, mime_type: str | None = None, file_name: str | None = None

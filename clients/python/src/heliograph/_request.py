@@ -65,7 +65,8 @@ class Connection:
     """Where the service is, and for whom to speak."""
 
     base_url: str
-    api_key: str = field(repr=False)
+    # None: the client is for the platform API alone.
+    api_key: str | None = field(repr=False)
     timeout_seconds: float
     retry: RetryPolicy
 
@@ -76,7 +77,7 @@ class Connection:
     def build(self, client: httpx.Client | httpx.AsyncClient, call: Call) -> httpx.Request:
         headers = {"user-agent": USER_AGENT, **call.headers}
         # A link to a file needs no key, and may lead to another host, which must not learn it.
-        if call.url.startswith("/"):
+        if call.url.startswith("/") and self.api_key is not None:
             headers["authorization"] = f"Bearer {self.api_key}"
         content = None
         if call.body is not None:
@@ -107,11 +108,15 @@ def address_of(text: str) -> str:
     return address.rstrip("/")
 
 
-def key_of(text: str) -> str:
-    """An API key without the line break that files and secrets end with. The error of httpx for another one would show it."""
+API_KEY = "api_key is no API key, which is ck_ and 64 hexadecimal digits"
+PLATFORM_KEY = "platform_key is no platform key, which is hp_ and 64 hexadecimal digits"
+
+
+def key_of(text: str, problem: str = API_KEY) -> str:
+    """A key without the line break that files and secrets end with. The error of httpx for another one would show it."""
     key = text.strip().strip("\ufeff")
     if re.fullmatch(r"[!#-&(-~]+", key) is None:
-        raise ValueError("api_key is no API key, which is ck_ and 64 hexadecimal digits")
+        raise ValueError(problem)
     return key
 
 
