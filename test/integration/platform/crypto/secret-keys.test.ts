@@ -19,6 +19,8 @@ import {
 } from '../../../../src/ops/alerts/operations-url.ts';
 import { operationsSecretPlace } from '../../../../src/ops/alerts/sealed-columns.ts';
 import { erasureSubjectPlace } from '../../../../src/ops/erasures/sealed-columns.ts';
+import { putHook, rotateHookSecret } from '../../../../src/ops/feed/hooks.ts';
+import { hookSecretPlace } from '../../../../src/ops/feed/sealed-columns.ts';
 import { SEALED_COLUMNS } from '../../../../src/ops/secrets/sealed-columns.ts';
 import {
   reencryptSecrets,
@@ -31,7 +33,7 @@ import { openEventIdHash } from '../../../../src/platform/crypto/installation-se
 import { makeSecretBox, type SecretBox } from '../../../../src/platform/crypto/secret-box.ts';
 import { makeAddressGuard } from '../../../../src/platform/http/outbound-url.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
-import { execute, query } from '../../../../src/platform/postgres/sql.ts';
+import { execute, query, queryOnly } from '../../../../src/platform/postgres/sql.ts';
 import { runAdmin } from '../../../support/admin-cli.ts';
 import { seedFixtureAccounts } from '../../../support/test-accounts.ts';
 import { testDatabase } from '../../../support/test-database.ts';
@@ -74,6 +76,8 @@ async function filled() {
   await setClientCertificate(old, WABA, id, { certificate: client.cert, privateKey: client.private });
   const { publicKeys } = await endpointStatus(old, WABA, id);
   const operations = await setOperationsUrl(old, WABA, 'https://ops.example/');
+  await putHook(old, 'crm', { url: 'https://crm.example/' });
+  const hook = await rotateHookSecret(old, 'crm', 24);
   const accessTokenSealed = old.secretBox.seal('token', accessTokenPlace(WABA));
   await saveWaba(database, tenants.get(WABA) ?? '', { wabaId: WABA, accessTokenSealed });
   await openEventIdHash(old)('wamid.1');
@@ -110,6 +114,7 @@ async function filled() {
       secret,
       before,
       operations: operations.secret,
+      hook: hook.secret,
       publicKeys: publicKeys?.map(({ publicKey }) => publicKey),
       clientKey: createPrivateKey(client.private).export({ type: 'pkcs8', format: 'pem' }),
     },
@@ -123,6 +128,11 @@ async function openAll(database: Database, secretBox: SecretBox, id: string) {
   const defaults = { timeoutMs: 1_000, retryScheduleMs: [1_000], workflows: 'auto' as const };
   const endpoint = openEndpoint(settings, { secretBox, defaults });
   const sealedToken = (await findWaba(database, WABA))?.accessTokenSealed ?? '';
+  const hook = await queryOnly<{ sealed: string }>(
+    database,
+    'select secret_sealed as sealed from operations_hooks',
+    {},
+  );
   const operations = (await findOperationsUrl(database, WABA))?.secretSealed ?? '';
   return {
     secret: endpoint.secrets[0]?.secret,
@@ -133,6 +143,7 @@ async function openAll(database: Database, secretBox: SecretBox, id: string) {
     appSecret: endpoint.appSecret,
     token: secretBox.open(sealedToken, accessTokenPlace(WABA)),
     operations: secretBox.open(operations, operationsSecretPlace(WABA)),
+    hook: secretBox.open(hook.sealed, hookSecretPlace('crm')),
   };
 }
 
@@ -184,6 +195,7 @@ test('after k2,k1 and reencrypt nothing needs k1, and k2 alone opens everything'
     'erasures',
     'installation_secrets',
     'mails',
+    'operations_hooks',
     'user_totp',
     'wabas',
     'webhook_endpoints',
@@ -252,6 +264,7 @@ test('a missing key and another key under the same id are said at start, and ree
     'erasures',
     'installation_secrets',
     'mails',
+    'operations_hooks',
     'user_totp',
     'wabas',
     'webhook_endpoints',
