@@ -1,0 +1,89 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+// A product with many customers: brings each of them to Heliograph, and follows what changes there. Every call may be repeated.
+
+export type Customer = { id: string; name: string; wabaId: string };
+
+/** Resolves with the body of the answer. */
+export type Ask = <Body>(method: string, path: string, body?: object) => Promise<Body>;
+
+/** Calls the platform API; a refusal is an error. A key has 200 writes in ten seconds: it waits for more. */
+export function platformApi(url: string, platformKey: string): Ask {
+  const ask: Ask = async (method, path, body) => {
+    const response = await fetch(`${url}/api/platform${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${platformKey}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (response.status === 429) {
+      await sleep(1_000 * Number(response.headers.get('retry-after') ?? 1));
+      return await ask(method, path, body);
+    }
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    return JSON.parse(text);
+  };
+  return ask;
+}
+
+/** The customer's API key; null where an earlier call made it, and has it. */
+export async function bringIn(ask: Ask, { id, name, wabaId }: Customer): Promise<string | null> {
+  await ask('PUT', `/tenants/${id}`, { businessName: name });
+  await ask('PUT', `/tenants/${id}/wabas/${wabaId}`, {});
+  const key = { name: 'our server', scopes: ['send', 'manage_webhooks'] };
+  const path = `/tenants/${id}/wabas/${wabaId}/keys/server`;
+  return (await ask<{ apiKey: string | null }>('PUT', path, key)).apiKey;
+}
+
+/** A new API key; the one before is valid for a day, in which the servers change over. Also where an answer with a key was lost. */
+export async function replaceKey(ask: Ask, { id, wabaId }: Customer): Promise<string> {
+  const path = `/tenants/${id}/wabas/${wabaId}/keys/server/rotate`;
+  return (await ask<{ apiKey: string }>('POST', path, { overlapHours: 24 })).apiKey;
+}
+
+export async function suspend(ask: Ask, { id }: Customer, suspendReason: string): Promise<void> {
+  await ask('PATCH', `/tenants/${id}`, { state: 'suspended', suspendReason });
+}
+
+/** What the product knows of a tenant. */
+export type Known = { state: 'active' | 'suspended'; wabas: Set<string>; keyIds: Set<string> };
+
+type Event = {
+  type: string;
+  tenant: { externalId: string | null } | null;
+  wabaId: string | null;
+  data: { keyId?: string };
+};
+
+type Page = { data: Event[]; nextCursor: string; hasMore: boolean };
+
+/** Brings what the product knows up to date; returns where to go on the next time. */
+export async function follow(ask: Ask, known: Map<string, Known>, cursor: string | null): Promise<string> {
+  for (let at = cursor; ; ) {
+    const query = at === null ? '' : `?cursor=${encodeURIComponent(at)}`;
+    const page = await ask<Page>('GET', `/operation-events${query}`);
+    for (const event of page.data) note(known, event);
+    at = page.nextCursor;
+    if (!page.hasMore) return at;
+  }
+}
+
+function note(known: Map<string, Known>, { type, tenant, wabaId, data }: Event): void {
+  const id = tenant?.externalId ?? null;
+  if (id === null) return;
+  if (type === 'tenant.removed') {
+    known.delete(id);
+    return;
+  }
+  const one = known.get(id) ?? { state: 'active', wabas: new Set(), keyIds: new Set() };
+  known.set(id, one);
+  if (type === 'tenant.suspended') one.state = 'suspended';
+  if (type === 'tenant.resumed') one.state = 'active';
+  if (type === 'waba.saved' && wabaId !== null) one.wabas.add(wabaId);
+  if (type === 'waba.removed' && wabaId !== null) one.wabas.delete(wabaId);
+  if (type === 'key.created' && data.keyId !== undefined) one.keyIds.add(data.keyId);
+  if (type === 'key.revoked' && data.keyId !== undefined) one.keyIds.delete(data.keyId);
+}
