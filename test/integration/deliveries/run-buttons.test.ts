@@ -56,7 +56,7 @@ async function pendingOf(client: Client, run: string) {
 }
 
 test('Reset makes no attempt before its time, and the new run ends with the delivery', async () => {
-  const { client, receiver, run, delivery, attempts, statusOf } = await failedOnce(6);
+  const { client, receiver, run, delivery, attempts, statusOf } = await failedOnce(15);
   const old = await client.workflow.getHandle(run).describe();
   const runId = await resetRun(client, run);
   expect(runId).not.toBe(old.runId);
@@ -67,7 +67,7 @@ test('Reset makes no attempt before its time, and the new run ends with the deli
   expect((await client.workflow.getHandle(run).describe()).runId).toBe(runId);
   expect(attempts()).toEqual(['1', '2']);
   const [first, second] = receiver.received;
-  expect((second?.arrivedMs ?? 0) - (first?.arrivedMs ?? 0)).toBeGreaterThan(5_900);
+  expect((second?.arrivedMs ?? 0) - (first?.arrivedMs ?? 0)).toBeGreaterThan(14_900);
   expect(await delivery()).toMatchObject({ state: 'delivered', attempts: 2 });
 
   // Also of a run that has ended: the webhook is not sent again.

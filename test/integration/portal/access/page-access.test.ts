@@ -31,17 +31,17 @@ async function makeProbe(addPages: (pages: PortalApp) => void): Promise<PortalAp
 function addProbes(pages: PortalApp): void {
   pages.get('/portal/probe/open', { config: PAGES.open }, async () => 'seen');
   pages.get(
-    '/portal/probe/signed-in',
+    '/portal/account/probe',
     { config: PAGES.signedIn },
     async (request) => `seen by ${viewerOf(request).email}`,
   );
   pages.get(
-    '/portal/w/:wabaId/probe',
+    '/portal/w/:wabaId/users/probe',
     { config: PAGES.member },
     async (request) => `seen ${wabaOf(request).businessName}`,
   );
-  pages.get('/portal/w/:wabaId/admin', { config: PAGES.admin }, async () => 'seen');
-  pages.post('/portal/w/:wabaId/admin', { config: PAGES.admin }, async () => 'changed');
+  pages.get('/portal/w/:wabaId/users/admin', { config: PAGES.admin }, async () => 'seen');
+  pages.post('/portal/w/:wabaId/users/admin', { config: PAGES.admin }, async () => 'changed');
   pages.get('/portal/operator/probe', { config: PAGES.operator }, async () => 'seen');
   pages.get(
     '/portal/operator/wabas/:wabaId',
@@ -82,15 +82,15 @@ const ROLES = ['operator', 'admin', 'member', 'other admin', 'other member', 'no
 /** What each of ROLES is answered. */
 const MATRIX: [string, number[]][] = [
   ['/portal/probe/open', [200, 200, 200, 200, 200, 200]],
-  ['/portal/probe/signed-in', [200, 200, 200, 200, 200, 303]],
-  [`${OWN}/probe`, [200, 200, 200, 404, 404, 303]],
-  [`${OWN}/admin`, [200, 200, 403, 404, 404, 303]],
+  ['/portal/account/probe', [200, 200, 200, 200, 200, 303]],
+  [`${OWN}/users/probe`, [200, 200, 200, 404, 404, 303]],
+  [`${OWN}/users/admin`, [200, 200, 403, 404, 404, 303]],
   ['/portal/operator/probe', [200, 403, 403, 403, 403, 303]],
   [`/portal/operator/wabas/${WABA}`, [200, 403, 403, 404, 404, 303]],
-  ['/portal/w/999/probe', [404, 404, 404, 404, 404, 303]],
-  ['/portal/w/x/admin', [404, 404, 404, 404, 404, 303]],
-  ['/portal/w/%00/admin', [404, 404, 404, 404, 404, 303]],
-  [`/portal/w/${'9'.repeat(65)}/admin`, [404, 404, 404, 404, 404, 303]],
+  ['/portal/w/999/users/probe', [404, 404, 404, 404, 404, 303]],
+  ['/portal/w/x/users/admin', [404, 404, 404, 404, 404, 303]],
+  ['/portal/w/%00/users/admin', [404, 404, 404, 404, 404, 303]],
+  [`/portal/w/${'9'.repeat(65)}/users/admin`, [404, 404, 404, 404, 404, 303]],
   ['/portal/nothing', [404, 404, 404, 404, 404, 404]],
 ];
 
@@ -105,16 +105,16 @@ describe('a page', () => {
 
   test('of another tenant’s WABA is byte for byte one that does not exist', async () => {
     const browser = browsers.get('other admin');
-    const foreign = await browser?.get(`${OWN}/admin`);
-    const missing = await browser?.get('/portal/w/123456789/admin');
+    const foreign = await browser?.get(`${OWN}/users/admin`);
+    const missing = await browser?.get('/portal/w/123456789/users/admin');
     expect(foreign?.body).toBe(missing?.body);
     expect(foreign?.body).not.toContain('Fixture Store');
   });
 
   test('leads nobody to the sign-in and back, with its query', async () => {
-    const answer = await browsers.get('nobody')?.get(`${OWN}/probe?state=failed`);
+    const answer = await browsers.get('nobody')?.get(`${OWN}/users/probe?state=failed`);
     expect(answer?.headers.location).toBe(
-      `/portal/sign-in?next=${encodeURIComponent(`${OWN}/probe?state=failed`)}`,
+      `/portal/sign-in?next=${encodeURIComponent(`${OWN}/users/probe?state=failed`)}`,
     );
   });
 
@@ -133,7 +133,7 @@ describe('a form', () => {
     for (const role of ROLES) {
       const browser = browsers.get(role);
       await browser?.get('/portal/nothing');
-      statuses.push((await browser?.post(`${OWN}/admin`))?.statusCode);
+      statuses.push((await browser?.post(`${OWN}/users/admin`))?.statusCode);
     }
     expect(statuses).toEqual([200, 200, 403, 404, 404, 303]);
   });
