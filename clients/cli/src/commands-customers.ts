@@ -1,4 +1,9 @@
-import type { EndOptOutResponse, OptOut, OptOutList } from '../../typescript/src/generated/types.gen.js';
+import type {
+  ControlledThread,
+  EndOptOutResponse,
+  OptOut,
+  OptOutList,
+} from '../../typescript/src/generated/types.gen.js';
 import { type Command, textOf, type Values } from './command.ts';
 import { limitOf } from './commands-events.ts';
 import { EXIT, wrongUsage } from './failure.ts';
@@ -108,4 +113,33 @@ const endOptOut: Command = {
   },
 };
 
-export const CUSTOMER_COMMANDS: readonly Command[] = [optOuts, optOut, endOptOut];
+const ACTIONS = ['take', 'pass', 'release'] as const;
+
+const thread: Command = {
+  name: 'thread',
+  operands: `<conversation> <${ACTIONS.join('|')}>`,
+  count: [2, 2],
+  summary: 'take, pass or release a conversation that several responders share',
+  details:
+    'take is for the escalation partner, pass gives the conversation to that partner, and after release upstream chooses who gets the next message. Upstream is called once.',
+  options: {
+    metadata: { type: 'string', value: '<text>', help: 'for who gets the conversation' },
+  },
+  examples: ['heliograph thread 42 take', 'heliograph thread 42 pass --metadata "wants a refund"'],
+  async run({ api, output, isJson }, [id = '', action = ''], values) {
+    if (!ACTIONS.some((one) => one === action))
+      throw wrongUsage(`There is no action ${JSON.stringify(action)}. Actions: ${ACTIONS.join(', ')}.`);
+    const body = { action, metadata: textOf(values, 'metadata') };
+    const path = `/api/external/conversations/${encodeURIComponent(id)}/thread`;
+    const controlled = await api().call<ControlledThread>('POST', path, { body });
+    if (isJson) output.json(controlled);
+    else {
+      const { owner, role, since } = controlled.thread ?? { owner: 'none', role: null, since: '' };
+      const rows = [[owner, printable(role ?? ''), since]];
+      output.line(table(['OWNER', 'ROLE', 'SINCE'], rows));
+    }
+    return EXIT.ok;
+  },
+};
+
+export const CUSTOMER_COMMANDS: readonly Command[] = [optOuts, optOut, endOptOut, thread];

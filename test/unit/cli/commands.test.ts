@@ -311,6 +311,29 @@ describe('opt-outs', () => {
   });
 });
 
+describe('the thread of a conversation', () => {
+  const path = '/api/external/conversations/42/thread';
+
+  test('is passed with a text, and its owner is shown', async () => {
+    const since = '2026-11-27T10:00:00.000Z';
+    const passed = await run(['thread', '42', 'pass', '--metadata', 'refund'], {
+      [path]: { thread: { owner: 'other', role: 'escalation', since } },
+    });
+    expect([passed.exitCode, passed.bodies[path]]).toEqual([0, { action: 'pass', metadata: 'refund' }]);
+    expect(passed.stdout).toMatch(/other +escalation +2026-11-27/);
+    const released = await run(['thread', '42', 'release'], { [path]: { thread: null } });
+    expect([released.bodies[path], released.stdout]).toEqual([
+      { action: 'release' },
+      expect.stringMatching(/none/),
+    ]);
+  });
+
+  test('knows three actions', async () => {
+    const { exitCode, stderr } = await run(['thread', '42', 'steal'], {});
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining('Actions: take, pass, release.')]);
+  });
+});
+
 test('a forwarded webhook has the headers that the service sends, and no others but those of the connection', async () => {
   const { url, requests } = await serviceOf({});
   const { signal } = new AbortController();
