@@ -1093,6 +1093,29 @@ type MessageTemplateList struct {
 	NextCursor *string           `json:"nextCursor"`
 }
 
+// MessageUsage defines model for MessageUsage.
+type MessageUsage struct {
+	AsOf    *time.Time        `json:"asOf"`
+	IsFinal bool              `json:"isFinal"`
+	Rows    []MessageUsageRow `json:"rows"`
+}
+
+// MessageUsageRow defines model for MessageUsageRow.
+type MessageUsageRow struct {
+	Billable      int        `json:"billable"`
+	Category      *string    `json:"category,omitempty"`
+	Cost          *UsageCost `json:"cost"`
+	Country       *string    `json:"country,omitempty"`
+	Day           string     `json:"day"`
+	Delivered     int        `json:"delivered"`
+	Failed        int        `json:"failed"`
+	PhoneNumberID *string    `json:"phoneNumberId,omitempty"`
+	PricingType   *string    `json:"pricingType,omitempty"`
+	Read          int        `json:"read"`
+	Received      int        `json:"received"`
+	Sent          int        `json:"sent"`
+}
+
 // NewOptOut defines model for NewOptOut.
 type NewOptOut struct {
 	// Customer A phone number in any usual form, or a business-scoped user id.
@@ -4161,6 +4184,17 @@ type Usage struct {
 	UploadedToday      UsageUploadedToday `json:"uploadedToday"`
 }
 
+// UsageCost defines model for UsageCost.
+type UsageCost struct {
+	Amount     string    `json:"amount"`
+	Currency   *string   `json:"currency"`
+	ReportedAt time.Time `json:"reportedAt"`
+
+	// Source Always upstream.
+	Source string `json:"source"`
+	Volume int    `json:"volume"`
+}
+
 // UsageKeptDays defines model for UsageKeptDays.
 type UsageKeptDays struct {
 	Audit    *int `json:"audit"`
@@ -4537,6 +4571,21 @@ type ListTemplatesParams struct {
 
 	// Language The code of the language.
 	Language string `form:"language,omitempty" json:"language,omitempty"`
+}
+
+// GetMessageUsageParams defines parameters for GetMessageUsage.
+type GetMessageUsageParams struct {
+	// From The first UTC day; 29 days before `to` unless given.
+	From string `form:"from,omitempty" json:"from,omitempty"`
+
+	// To The last UTC day; today unless given.
+	To string `form:"to,omitempty" json:"to,omitempty"`
+
+	// Granularity `day` unless given.
+	Granularity string `form:"granularity,omitempty" json:"granularity,omitempty"`
+
+	// GroupBy Any of `phoneNumberId`, `category`, `pricingType`, `country`, with commas between them.
+	GroupBy string `form:"groupBy,omitempty" json:"groupBy,omitempty"`
 }
 
 // ListWebhookEndpointsParams defines parameters for ListWebhookEndpoints.
@@ -5692,6 +5741,24 @@ func (c *Client) TestConnection(ctx context.Context) (*TestConnectionResult, err
 func (c *Client) GetUsage(ctx context.Context) (*Usage, error) {
 	request := requestTo(http.MethodGet, "/api/external/usage")
 	return call[Usage](ctx, c, request)
+}
+
+// GetMessageUsage Count messages by day
+//
+// GET /api/external/usage/messages
+//
+// How many messages of the WABA were sent, delivered, read, failed and received on each UTC day, each counted once. They follow the statuses that upstream reports, with the time of the status; a later status implies the earlier ones. `billable`: delivered, and upstream charges for it. A group of null was not reported; received messages have no category and no pricing type. `cost` is the amount that upstream reports once a day, and null where it reports none: the service computes no amounts. Counts are complete up to `asOf`, and `isFinal` when no late statuses are expected. Erasing a customer changes no count. Days are kept for 14 months.
+//
+// Scope: `read`.
+func (c *Client) GetMessageUsage(ctx context.Context, params *GetMessageUsageParams) (*MessageUsage, error) {
+	request := requestTo(http.MethodGet, "/api/external/usage/messages")
+	if params != nil {
+		request.query("from", params.From)
+		request.query("to", params.To)
+		request.query("granularity", params.Granularity)
+		request.query("groupBy", params.GroupBy)
+	}
+	return call[MessageUsage](ctx, c, request)
 }
 
 // CheckWaba Check the WABA

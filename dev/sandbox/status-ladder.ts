@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
+import { type Bill, noteStatus } from './bill.ts';
 import type { ChatLog } from './chat-log.ts';
 import type { PhoneNumber } from './demo-accounts.ts';
 import type { GroupRecipient } from './group-register.ts';
@@ -29,6 +30,7 @@ export type StatusLadder = { start: (message: AcceptedMessage) => void; settled:
 /** Creates the ladder sent → delivered → read, delayMs apart, each repeated until it is answered 200. */
 export function createStatusLadder(options: {
   sender: WebhookSender;
+  bill: Bill;
   chat: ChatLog;
   delayMs: number;
   signal: AbortSignal;
@@ -52,7 +54,9 @@ export function createStatusLadder(options: {
       options.chat.note(message.id, status);
       const timestampSeconds = Math.floor(options.now() / 1000);
       for (const report of group === undefined ? [{}] : groupStatuses(group, status, phone)) {
-        const { body } = buildMessageStatus({ ...message, status, timestampSeconds, ...report }, phone);
+        const request = { ...message, status, timestampSeconds, ...report };
+        const { body } = buildMessageStatus(request, phone);
+        noteStatus(options.bill, request, phone);
         await sendUntilAccepted(serializeWebhookBody(body));
       }
     }

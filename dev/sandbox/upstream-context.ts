@@ -1,4 +1,5 @@
 import type { AccountObjects } from './account-objects.ts';
+import type { Bill } from './bill.ts';
 import type { ChatLog } from './chat-log.ts';
 import type { PhoneDirectory } from './demo-accounts.ts';
 import type { FaultRegister } from './fault-register.ts';
@@ -20,6 +21,7 @@ export type UpstreamContext = {
   sent: BoundedList<SentMessage>;
   /** Messages of customers that were marked as read. */
   receipts: BoundedList<ReadReceipt>;
+  bill: Bill;
   chat: ChatLog;
   groups: GroupRegister;
   objects: AccountObjects;

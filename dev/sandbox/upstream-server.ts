@@ -1,5 +1,6 @@
 import fastify, { type FastifyInstance, LogController } from 'fastify';
 import { createAccountObjects } from './account-objects.ts';
+import { createBill } from './bill.ts';
 import { createChatLog } from './chat-log.ts';
 import { controlApi } from './control/control-api.ts';
 import { createPhoneDirectory } from './demo-accounts.ts';
@@ -53,6 +54,7 @@ function createContext(
   const now = config.now ?? Date.now;
   const sender = createWebhookSender(config);
   const chat = createChatLog(now);
+  const bill = createBill();
   const delayMs = config.statusDelayMs ?? DEFAULT_STATUS_DELAY_MS;
   return {
     ...(config.accessToken === undefined ? {} : { accessToken: config.accessToken }),
@@ -61,6 +63,7 @@ function createContext(
     requests: createBoundedList(MAX_LOGGED_REQUESTS),
     sent: createBoundedList(MAX_SENT_MESSAGES),
     receipts: createBoundedList(MAX_SENT_MESSAGES),
+    bill,
     chat,
     groups: createGroupRegister(now),
     objects: createAccountObjects(DEMO_TEMPLATES),
@@ -73,7 +76,7 @@ function createContext(
       now,
     }),
     sender,
-    ladder: createStatusLadder({ sender, chat, delayMs, signal: runtime.signal, now, log: app.log }),
+    ladder: createStatusLadder({ sender, bill, chat, delayMs, signal: runtime.signal, now, log: app.log }),
     signal: runtime.signal,
   };
 }

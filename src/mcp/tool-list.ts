@@ -25,6 +25,7 @@ const SETS: Effect = { isDestructive: false, isIdempotent: true };
 const CHOSEN: Readonly<Record<string, Effect>> = {
   getAccountIdentity: LOOKS,
   getUsage: LOOKS,
+  getMessageUsage: LOOKS,
   // Its sibling with a GET would put phone numbers into addresses.
   searchConversations: LOOKS,
   getConversation: LOOKS,

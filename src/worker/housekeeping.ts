@@ -1,4 +1,5 @@
 import { dropWaiting, listGoneEndpoints } from '../engine/queue/remove.ts';
+import { makeUsageFolding, USAGE_STEP } from '../features/messages/usage-days.ts';
 import { ingestHistory } from '../ingest/fields/history.ts';
 import { type HousekeepingStep, retentionSteps } from '../ops/erasures/retention/retention.ts';
 import { warnOfClock } from '../ops/health/clock-warning.ts';
@@ -93,6 +94,7 @@ export function housekeepingSteps(tools: HousekeepingTools): HousekeepingStep[] 
     { name: 'partitions', run: () => makePartitions(database) },
     { name: 'deleted endpoints', run: (ending) => dropForGoneEndpoints(database, ending) },
     { name: 'history', run: (ending) => ingestHistory(database, ending), everyMs: LOOPS.housekeeping.pollMs },
+    { name: USAGE_STEP, run: makeUsageFolding(database), everyMs: LOOPS.housekeeping.pollMs },
     ...retentionSteps(tools),
     { name: 'audit ids', run: (ending) => redactAuditOfAll(database, ending) },
     { name: 'audit anchor', run: () => sayAnchor(tools), everyMs: DAY_MS },

@@ -1,12 +1,12 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
-import type { AccountIdentity, ApiKey } from '../../typescript/src/generated/types.gen.js';
+import type { AccountIdentity, ApiKey, MessageUsage } from '../../typescript/src/generated/types.gen.js';
 import { apiKeyOf } from './account.ts';
 import { makeApiClient } from './api-client.ts';
 import { type Command, type Context, textOf } from './command.ts';
 import { EXIT } from './failure.ts';
 import { readSecretFile } from './given-files.ts';
-import { fields, printable } from './output.ts';
+import { fields, printable, table } from './output.ts';
 import { serviceUrl } from './service-url.ts';
 
 const login: Command = {
@@ -112,4 +112,54 @@ const whoami: Command = {
   },
 };
 
-export const ACCOUNT_COMMANDS: readonly Command[] = [login, logout, whoami];
+const GROUPS = {
+  number: 'phoneNumberId',
+  category: 'category',
+  type: 'pricingType',
+  country: 'country',
+} as const;
+const COUNTS = ['sent', 'delivered', 'read', 'failed', 'billable', 'received'] as const;
+
+const usage: Command = {
+  name: 'usage',
+  summary: 'count messages by day',
+  details: 'Days are in UTC. Costs are the amounts that upstream reports; its invoice has the last word.',
+  options: {
+    from: { type: 'string', value: '<day>', help: 'first day, 29 days before the last unless set' },
+    to: { type: 'string', value: '<day>', help: 'last day, today unless set' },
+    monthly: { type: 'boolean', help: 'count by month' },
+    by: {
+      type: 'string',
+      value: '<group>',
+      help: `also by ${Object.keys(GROUPS).join(', ')}`,
+      choices: Object.keys(GROUPS),
+    },
+  },
+  examples: ['heliograph usage --from 2026-11-01 --by category'],
+  async run({ api, output, isJson }, _operands, values) {
+    const by = Object.entries(GROUPS).find(([name]) => name === textOf(values, 'by'))?.[1];
+    const query = {
+      from: textOf(values, 'from'),
+      to: textOf(values, 'to'),
+      granularity: values.monthly === true ? 'month' : undefined,
+      groupBy: by,
+    };
+    const counted = await api().call<MessageUsage>('GET', '/api/external/usage/messages', { query });
+    if (isJson) output.json(counted);
+    else if (counted.rows.length === 0) output.note('No messages were counted.');
+    else {
+      const rows = counted.rows.map((row) => [
+        row.day,
+        ...(by === undefined ? [] : [row[by] ?? 'not reported']),
+        ...COUNTS.map((name) => String(row[name])),
+        row.cost === null ? '' : printable(`${row.cost.amount} ${row.cost.currency ?? ''}`.trim()),
+      ]);
+      const group = by === undefined ? [] : [String(textOf(values, 'by')).toUpperCase()];
+      output.line(table(['DAY', ...group, ...COUNTS.map((name) => name.toUpperCase()), 'COST'], rows));
+    }
+    if (!counted.isFinal) output.note('Late statuses can still change these counts.');
+    return EXIT.ok;
+  },
+};
+
+export const ACCOUNT_COMMANDS: readonly Command[] = [login, logout, whoami, usage];

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { noteStatus } from '../bill.ts';
 import type { ChatEntry } from '../chat-log.ts';
 import { DEMO_CUSTOMERS, type DemoCustomer, type PhoneNumber } from '../demo-accounts.ts';
 import { type FaultRequest, faultProblem, faultRequestSchema } from '../fault-register.ts';
@@ -233,6 +234,7 @@ function mediaOf(context: UpstreamContext, request: InboundRequest): MediaRefere
 
 function build(context: UpstreamContext, request: TypedRequest, phone: PhoneNumber): BuiltBody {
   if (isStatus(request)) {
+    noteStatus(context.bill, request, phone);
     return buildMessageStatus(request, phone);
   }
   return isPayment(request)

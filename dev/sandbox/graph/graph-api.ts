@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { pricingAnalytics } from '../bill.ts';
 import type { UpstreamContext } from '../upstream-context.ts';
 import type { LoggedRequest } from '../upstream-records.ts';
 import { answerFault } from './fault-answer.ts';
@@ -225,7 +226,9 @@ function registerObjectLookup(app: FastifyInstance, context: UpstreamContext): v
     }
     const [first] = context.phones.ofWaba(id);
     if (first !== undefined) {
-      return pickFields({ id, name: first.verifiedName, currency: 'USD' }, request.query.fields);
+      const { fields } = request.query;
+      const waba = pickFields({ id, name: first.verifiedName, currency: 'USD' }, fields);
+      return { ...waba, ...pricingAnalytics(context.bill, id, fields) };
     }
     const object = context.objects.templates.find(id) ?? context.objects.flows.find(id);
     if (object !== undefined) {

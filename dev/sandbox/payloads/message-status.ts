@@ -57,7 +57,8 @@ function failure(code: number): JsonObject {
   return { errors: [{ code, title, message: title, error_data: { details: `${title}.` }, href }] };
 }
 
-function detailsOf(request: StatusRequest): JsonObject {
+/** The price, or the error, that comes with a status. */
+export function statusDetails(request: StatusRequest): JsonObject {
   if (request.status === 'failed') {
     return failure(request.errorCode ?? 131026);
   }
@@ -83,7 +84,7 @@ export function buildMessageStatus(request: StatusRequest, phone: PhoneNumber): 
     ...(request.recipientId === undefined ? {} : { recipient_id: request.recipientId }),
     ...(request.recipientUserId === undefined ? {} : { recipient_user_id: request.recipientUserId }),
     ...(request.opaqueData === undefined ? {} : { biz_opaque_callback_data: request.opaqueData }),
-    ...detailsOf(request),
+    ...statusDetails(request),
     ...request.fields,
   };
   return { id: request.id, body: webhookBody(phone, { ...contactsOf(request, phone), statuses: [status] }) };

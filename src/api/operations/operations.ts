@@ -1,4 +1,5 @@
 import { IDENTITY_OPERATIONS } from '../accounts/account-identity.ts';
+import { getMessageUsage } from '../accounts/message-usage.ts';
 import { getUsage } from '../accounts/usage.ts';
 import { checkOwnWaba } from '../accounts/waba-check.ts';
 import { OPT_OUT_OPERATIONS } from '../customers/opt-outs.ts';
@@ -35,6 +36,7 @@ import type { Operation } from './operation.ts';
 export const OPERATIONS: readonly Operation[] = [
   ...IDENTITY_OPERATIONS,
   getUsage,
+  getMessageUsage,
   checkOwnWaba,
   listAllConversations,
   searchConversations,

@@ -16,6 +16,7 @@ const TENANT_PAGES = [
   ['replays', 'Replays', '/replays'],
   ['conversations', 'Conversations', '/conversations'],
   ['templates', 'Message templates', '/templates'],
+  ['usage', 'Usage', '/usage'],
   ['erasures', 'Erasures', '/erasures'],
   ['event-types', 'Event types', '/event-types'],
   ['keys', 'API keys', '/keys'],

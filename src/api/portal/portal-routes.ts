@@ -22,6 +22,7 @@ import { overviewPages } from './overview/overview-page.ts';
 import type { PortalApp, PortalContext } from './portal-app.ts';
 import { replayPages } from './replays/replay-pages.ts';
 import { templatePages } from './templates/template-pages.ts';
+import { usagePages } from './usage/usage-pages.ts';
 
 /** Forms are read before anybody has signed in. */
 const BODY_LIMITS = { maxBytes: 64 * 1024 * 1024, maxBytesPerOwner: 16 * 1024 * 1024 };
@@ -48,6 +49,7 @@ export async function portalRoutes(scope: PortalApp, context: PortalContext): Pr
     scheduledPages(pages, context);
     optOutPages(pages, context);
     templatePages(pages, context);
+    usagePages(pages, context);
     erasurePages(pages, context);
     keyPages(pages, context);
     approvalPages(pages, context);

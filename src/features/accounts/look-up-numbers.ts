@@ -18,11 +18,12 @@ import {
 } from './followed-numbers.ts';
 import { walkTemplates } from './template-walk.ts';
 import { templatesListedAt } from './templates.ts';
+import { copyCosts } from './usage-costs.ts';
 
 export type NumberLookupTools = {
   database: Database;
   secretBox: SecretBox;
-  graph: Pick<GraphClient, 'listPhoneNumbers' | 'listMessageTemplates'>;
+  graph: Pick<GraphClient, 'listPhoneNumbers' | 'listMessageTemplates' | 'readPricing'>;
   logger: Pick<Logger, 'warn'>;
 };
 
@@ -55,6 +56,7 @@ export async function lookUpNumbers(tools: NumberLookupTools, asked: AskedNumber
       askedAt,
     );
     await copyTemplates(tools, wabaId, token);
+    await copyReportedCosts(tools, wabaId, token);
     const summary =
       `${listed.length} numbers: ${added.length} added, ${removed.length} removed, ` +
       `${taken.length} of other WABAs. ${released} bodies are taken in, ${refused} are quarantined.`;
@@ -80,6 +82,20 @@ async function copyTemplates(
   } catch (error) {
     if (!(error instanceof GraphError)) throw error;
     logger.warn({ wabaId, problem: error.message }, 'the message templates of a WABA could not be listed');
+  }
+}
+
+/** Numbers do not wait for it; the next day's report has the days before too. */
+async function copyReportedCosts(
+  { database, graph, logger }: NumberLookupTools,
+  wabaId: string,
+  token: string,
+): Promise<void> {
+  try {
+    await copyCosts(database, wabaId, { client: graph, token });
+  } catch (error) {
+    if (!(error instanceof GraphError)) throw error;
+    logger.warn({ wabaId, problem: error.message }, 'the reported costs of a WABA could not be read');
   }
 }
 

@@ -22,6 +22,12 @@ export const MESSAGE_TABLES = {
     count: 'catalogProducts',
     key: 'waba_id, catalog_id, retailer_id',
   },
+  usageChanges: { table: 'usage_changes', count: 'usageDays', key: 'id' },
+  usageDays: {
+    table: 'usage_days',
+    count: 'usageDays',
+    key: 'waba_id, day, phone_number_id, category, pricing_type, country',
+  },
   pacing: { table: 'send_pacing', count: 'pacing', key: 'phone_number_id, recipient', ...OF_NUMBERS },
 } as const satisfies Record<string, ErasedTable>;
 

@@ -142,6 +142,61 @@ export async function listMessageTemplates(
   return { templates: Array.isArray(data) ? data.filter(isMembers) : [], after: nextCursor(paging) };
 }
 
+/** What upstream says that it charges for the messages of half an hour, as its members say it. */
+type PricingPoint = {
+  startMs: number;
+  /** Digits. */
+  displayPhoneNumber: string;
+  country: string;
+  category: string;
+  pricingType: string;
+  volume: number;
+  /** Approximate, in the currency of the account; null: upstream reports none. */
+  cost: number | null;
+};
+
+export type PricingReport = { currency: string | null; points: PricingPoint[] };
+
+const PRICING_FIELDS =
+  'granularity(HALF_HOUR).metric_types(["COST","VOLUME"]).dimensions(["COUNTRY","PHONE","PRICING_CATEGORY","PRICING_TYPE"])';
+
+/** What upstream charges for messages from one time to another: `GET /{waba}?fields=currency,pricing_analytics…`. Throws GraphError. */
+export async function readPricing(
+  connection: GraphConnection,
+  wabaId: string,
+  { from, to, token, timeoutMs }: { from: Date; to: Date; token: string; timeoutMs: number },
+): Promise<PricingReport> {
+  const seconds = (time: Date) => Math.floor(time.getTime() / 1_000);
+  const fields = `currency,pricing_analytics.start(${seconds(from)}).end(${seconds(to)}).${PRICING_FIELDS}`;
+  const answer = await graphGet(connection, {
+    path: [wabaId],
+    query: { fields },
+    token,
+    timeoutMs,
+    maxAnswerBytes: MAX_ANSWER_BYTES,
+  });
+  const { data } = membersOf(answer.pricing_analytics);
+  const lists = Array.isArray(data) ? data.map((one) => membersOf(one).data_points) : [];
+  const points = lists.flatMap((list) => (Array.isArray(list) ? list.flatMap(pricingPointOf) : []));
+  return { currency: textOr(answer.currency, null), points };
+}
+
+function pricingPointOf(value: unknown): PricingPoint[] {
+  const { start, volume, cost, phone_number, country, pricing_category, pricing_type } = membersOf(value);
+  if (typeof start !== 'number' || !Number.isSafeInteger(volume)) return [];
+  return [
+    {
+      startMs: start * 1_000,
+      displayPhoneNumber: textOr(phone_number, '').replaceAll(/\D/g, ''),
+      country: textOr(country, ''),
+      category: textOr(pricing_category, ''),
+      pricingType: textOr(pricing_type, ''),
+      volume: Number(volume),
+      cost: typeof cost === 'number' ? cost : null,
+    },
+  ];
+}
+
 /** There is a next page only when upstream gives its address; the cursors are there on the last page too. */
 function nextCursor(paging: unknown): string | null {
   const { next, cursors } = membersOf(paging);

@@ -4,6 +4,7 @@ import {
   listMessageTemplates,
   listPhoneNumbers,
   listSubscribedApps,
+  readPricing,
   sendMessage,
   type TemplateCall,
 } from './graph-calls.ts';
@@ -86,6 +87,8 @@ export function openGraphClient(config: Pick<Config, 'upstream' | 'mode'>) {
     listPhoneNumbers: (wabaId: string, token: string) => listPhoneNumbers(connection, wabaId, token),
     listMessageTemplates: (wabaId: string, page: Omit<TemplateCall, 'timeoutMs'>) =>
       listMessageTemplates(connection, wabaId, { ...page, timeoutMs: WALK_TIMEOUT_MS }),
+    readPricing: (wabaId: string, call: { from: Date; to: Date; token: string }) =>
+      readPricing(connection, wabaId, { ...call, timeoutMs: WALK_TIMEOUT_MS }),
     findProducts: (catalogId: string, retailerIds: readonly string[], token: string, signal?: AbortSignal) =>
       findProducts(connection, catalogId, retailerIds, token, signal),
     close: () => connection.agent.destroy(),

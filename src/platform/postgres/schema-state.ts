@@ -21,6 +21,7 @@ import * as portalLinks from './migrations/0013-portal-links.ts';
 import * as scheduledMessages from './migrations/0014-scheduled-messages.ts';
 import * as userRefs from './migrations/0015-user-refs.ts';
 import * as earlyStarts from './migrations/0016-early-starts.ts';
+import * as usageDays from './migrations/0017-usage-days.ts';
 import { query } from './sql.ts';
 
 /** One that sets `transaction` to false runs without one, as a concurrent index needs it. */
@@ -46,6 +47,7 @@ export const MIGRATIONS: Migrations = {
   '0014-scheduled-messages': { up: scheduledMessages.up, down: scheduledMessages.down },
   '0015-user-refs': { up: userRefs.up, down: userRefs.down },
   '0016-early-starts': { up: earlyStarts.up, down: earlyStarts.down },
+  '0017-usage-days': { up: usageDays.up, down: usageDays.down },
 };
 
 export type SchemaState = {

@@ -79,6 +79,7 @@ const OTHERS: Record<string, string> = {
   events: 'evt_: leads to its deliveries',
   deliveries: 'dlv_: leads to itself',
   history_pieces: 'not handed out: rows that wait for a minute',
+  usage_changes: 'not handed out: rows that wait for a minute',
   endpoint_changes: 'not handed out: rows that wait for the alert keeper',
   inbox: 'a body is counted; its id is in the log only',
   user_sessions: "in the user's own list only",

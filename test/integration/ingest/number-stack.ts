@@ -55,6 +55,7 @@ export async function startNumberStack(): Promise<NumberStack> {
       return (await lists.get(wabaId)?.()) ?? [];
     },
     listMessageTemplates: async () => ({ templates: [], after: null }),
+    readPricing: async () => ({ currency: null, points: [] }),
   };
   const { database } = store;
   const activities = makeNumberActivities({

@@ -106,6 +106,8 @@ describe('statuses', () => {
     ]);
     expect(await writesFor(mixed)).toBe(1);
     expect(await stateOf('wamid.out')).toEqual({ state: 'read', statuses: ['delivered', 'read', 'sent'] });
+    const text = `select sum(sent)::int as sent, sum(delivered)::int as delivered, sum(read)::int as read from usage_changes`;
+    expect(await query(database, text)).toEqual([{ sent: 2, delivered: 2, read: 1 }]);
     expect(await stateOf('wamid.other')).toEqual({ state: 'delivered', statuses: ['delivered', 'sent'] });
     const [conversation] = (await outcome()).conversations;
     expect(await conversationsOfStatuses()).toEqual(Array.from({ length: 5 }, () => conversation));

@@ -2,6 +2,7 @@ import { noteOptOut } from '../../../src/features/customers/tenant-opt-outs.ts';
 import { createKey } from '../../../src/features/keys/api-keys.ts';
 import { decideKeyRequest, requestKey } from '../../../src/features/keys/key-requests.ts';
 import { queueMessage } from '../../../src/features/messages/send/queue-message.ts';
+import { makeUsageFolding } from '../../../src/features/messages/usage-days.ts';
 import { startReplay } from '../../../src/features/replays/replays.ts';
 import { inviteUser } from '../../../src/features/users/invitations.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
@@ -78,6 +79,7 @@ export async function liveIn(
     { hostile: hostile() },
   );
   await takeIn(database, ...spoiltBodies());
+  await makeUsageFolding(database)(new AbortController().signal);
   await execute(
     database,
     `update media set state = 'stored', object_key = 'm' || message_id, served_type = mime_type, size_bytes = 9,

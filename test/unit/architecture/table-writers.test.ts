@@ -66,6 +66,8 @@ const SOURCES = new Map(
 /** Whose function it is, of each in functions.sql that writes. */
 const FUNCTION_OWNERS: Readonly<Record<string, string>> = {
   chain_audit_entry: 'platform',
+  count_received: 'features/messages',
+  count_status: 'features/messages',
   count_stored_files: 'features/messages',
   enqueue_deliveries: 'engine/queue',
   expire_audit_entries: 'platform',

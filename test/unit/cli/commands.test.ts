@@ -14,18 +14,20 @@ const LIST = { hasMore: false, nextCursor: null };
 async function run(args: readonly string[], responses: Readonly<Record<string, unknown>>, more = {}) {
   const bodies: Record<string, unknown> = {};
   const texts: string[] = [];
+  const urls: string[] = [];
   const { url } = await serverOf(async (request, response) => {
     let text = '';
     for await (const chunk of request) text += chunk;
     const path = request.url?.split('?')[0] ?? '';
     texts.push(text);
+    urls.push(request.url ?? '');
     if (text !== '') bodies[path] = JSON.parse(text);
     const given = responses[path];
     const [status, body] = Array.isArray(given) ? given : [200, given ?? {}];
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   });
   const env = { HELIOGRAPH_URL: url, HELIOGRAPH_API_KEY: KEY, ...more };
-  return { ...(await runCommand(args, env)), bodies, texts };
+  return { ...(await runCommand(args, env)), bodies, texts, urls };
 }
 
 const refusal = (status: number, code: string) => [
@@ -262,6 +264,28 @@ describe('scheduled messages', () => {
     expect(sent.bodies[path]).toMatchObject({ sendAt: '2026-12-01T09:00:00+01:00' });
     expect(sent.stdout).toMatch(/sendAt +2026-12-01T08:00:00.000Z/);
   });
+});
+
+test('usage shows the counts by day and group with the costs that upstream reports', async () => {
+  const counts = { sent: 3, delivered: 2, read: 1, failed: 1, billable: 2, received: 0 };
+  const cost = {
+    amount: '0.02',
+    currency: 'USD',
+    volume: 2,
+    source: 'upstream',
+    reportedAt: '2026-11-21T03:00:00.000Z',
+  };
+  const rows = [
+    { day: '2026-11-20', country: 'DE', ...counts, cost },
+    { day: '2026-11-21', country: null, ...counts, cost: null },
+  ];
+  const path = '/api/external/usage/messages';
+  const shown = await run(['usage', '--from', '2026-11-20', '--by', 'country'], {
+    [path]: { asOf: null, isFinal: false, rows },
+  });
+  expect([shown.exitCode, ...shown.urls]).toEqual([0, `${path}?from=2026-11-20&groupBy=country`]);
+  expect(shown.stdout).toMatch(/2026-11-20 +DE +3 +2 +1 +1 +2 +0 +0\.02 USD\n2026-11-21 +not reported +3/);
+  expect(shown.stderr).toContain('can still change');
 });
 
 describe('opt-outs', () => {

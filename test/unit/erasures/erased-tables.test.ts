@@ -68,7 +68,15 @@ const TABLES = {
       'memberships',
       'invitations',
     ],
-    ...['tenant_usage', 'upstream_troubles', 'message_templates', 'waba_hours'],
+    ...[
+      'usage_days',
+      'usage_changes',
+      'usage_costs',
+      'tenant_usage',
+      'upstream_troubles',
+      'message_templates',
+      'waba_hours',
+    ],
   ],
   /** Of users of the portal. */
   ofUsers: [

@@ -922,6 +922,33 @@ export type MessageTemplateList = {
 export type MessageToSend = SendText | SendImage | SendVideo | SendAudio | SendDocument | SendSticker | SendLocation | SendContacts | SendReaction | SendTemplate | SendInteractiveButton | SendInteractiveList | SendInteractiveProduct | SendInteractiveProductList | SendInteractiveCarousel | SendInteractiveCatalogMessage | SendInteractiveFlow | SendInteractiveCtaUrl | SendInteractiveLocationRequestMessage | SendInteractiveAddressMessage | SendInteractiveRequestContactInfo | SendInteractiveCallPermissionRequest | SendInteractiveVoiceCall | SendInteractiveOrderDetails | SendInteractiveOrderStatus | SendInteractiveNewType | SendNewType;
 
 /**
+ * MessageUsage
+ */
+export type MessageUsage = {
+    asOf: string | null;
+    isFinal: boolean;
+    rows: Array<MessageUsageRow>;
+};
+
+/**
+ * MessageUsageRow
+ */
+export type MessageUsageRow = {
+    day: string;
+    phoneNumberId?: string | null;
+    category?: string | null;
+    pricingType?: string | null;
+    country?: string | null;
+    sent: number;
+    delivered: number;
+    read: number;
+    failed: number;
+    billable: number;
+    received: number;
+    cost: UsageCost | null;
+};
+
+/**
  * NewOptOut
  */
 export type NewOptOut = {
@@ -3540,6 +3567,17 @@ export type Usage = {
 };
 
 /**
+ * UsageCost
+ */
+export type UsageCost = {
+    amount: string;
+    currency: string | null;
+    volume: number;
+    source: 'upstream';
+    reportedAt: string;
+};
+
+/**
  * WabaCheck
  */
 export type WabaCheck = {
@@ -3837,6 +3875,70 @@ export type GetUsageResponses = {
 };
 
 export type GetUsageResponse = GetUsageResponses[keyof GetUsageResponses];
+
+export type GetMessageUsageData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * The first UTC day; 29 days before `to` unless given.
+         */
+        from?: string;
+        /**
+         * The last UTC day; today unless given.
+         */
+        to?: string;
+        /**
+         * `day` unless given.
+         */
+        granularity?: 'day' | 'month';
+        /**
+         * Any of `phoneNumberId`, `category`, `pricingType`, `country`, with commas between them.
+         */
+        groupBy?: string;
+    };
+    url: '/api/external/usage/messages';
+};
+
+export type GetMessageUsageErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type GetMessageUsageError = GetMessageUsageErrors[keyof GetMessageUsageErrors];
+
+export type GetMessageUsageResponses = {
+    /**
+     * The counts, by day and group.
+     */
+    200: MessageUsage;
+};
+
+export type GetMessageUsageResponse = GetMessageUsageResponses[keyof GetMessageUsageResponses];
 
 export type CheckWabaData = {
     body?: never;

@@ -64,6 +64,8 @@ const NEEDS: readonly (readonly [path: string, look: Need, send?: Need])[] = [
   [`${OF_WABA}/users*`, 'none'],
   [`${OF_WABA}/erasures*`, 'none'],
   [`${OF_WABA}/data`, 'none'],
+  // The product of the operator may sell messages at another price.
+  [`${OF_WABA}/usage*`, 'none'],
 ];
 
 const ROWS = NEEDS.map(([path, look, send = 'none']) => ({ parts: path.split('/'), look, send }));

@@ -7,36 +7,56 @@ import { type Child, html, type Markup } from '../markup.ts';
 
 /** Attempts per step: the hatched part of a bar failed. */
 export function outcomeChart(steps: readonly OutcomeStep[], span: ChartSpan): Markup {
+  return barChart(
+    steps.map(({ at, successes, failures }) => ({ name: clockText(at), good: successes, bad: failures })),
+    {
+      label: `Attempts per ${stepText(span)} of ${spanText(span)}`,
+      caption: `Attempts per ${stepText(span)}`,
+      names: ['From (UTC)', 'Succeeded', 'Failed'],
+    },
+  );
+}
+
+type Bar = { name: string; good: number; bad: number };
+
+/** `names`: of the steps, of what is good, and of what is bad and hatched; times and days are in UTC. */
+export function barChart(
+  steps: readonly Bar[],
+  { label, caption, names }: { label: string; caption: string; names: readonly [string, string, string] },
+): Markup {
+  const [stepName, goodName, badName] = names;
+  const [good, bad] = [goodName.toLowerCase(), badName.toLowerCase()];
   const x = scaleBand<number>()
     .domain(steps.map((_, index) => index))
     .range([PLOT.left, PLOT.right])
     .padding(0.18);
-  const y = upwardScale(Math.max(4, ...steps.map(({ successes, failures }) => successes + failures)));
-  const bars = steps.map(({ at, successes, failures }, index) => {
+  const y = upwardScale(Math.max(4, ...steps.map((step) => step.good + step.bad)));
+  const bars = steps.map((step, index) => {
     const left = (x(index) ?? 0).toFixed(1);
     const width = x.bandwidth().toFixed(1);
     const bar = (className: string, from: number, to: number) =>
       to > from &&
       html`<rect class="${className}" x="${left}" width="${width}" y="${y(to).toFixed(1)}" height="${(y(from) - y(to)).toFixed(1)}"/>`;
-    return html`<g><title>${clockText(at)} UTC: ${successes} succeeded, ${failures} failed</title>${bar('bar-good', 0, successes)}${bar('bar-bad', successes, successes + failures)}${bar('bar-hatch', successes, successes + failures)}</g>`;
+    const top = step.good + step.bad;
+    return html`<g><title>${step.name} UTC: ${step.good} ${good}, ${step.bad} ${bad}</title>${bar('bar-good', 0, step.good)}${bar('bar-bad', step.good, top)}${bar('bar-hatch', step.good, top)}</g>`;
   });
   return chartFigure({
-    label: `Attempts per ${stepText(span)} of ${spanText(span)}: ${sum(steps, 'successes')} succeeded, ${sum(steps, 'failures')} failed`,
-    legend: html`<span class="key key-good"></span> succeeded <span class="key key-bad"></span> failed (hatched) · times in UTC`,
+    label: `${label}: ${sum(steps, 'good')} ${good}, ${sum(steps, 'bad')} ${bad}`,
+    legend: html`<span class="key key-good"></span> ${good} <span class="key key-bad"></span> ${bad} (hatched) · times in UTC`,
     y,
-    steps: steps.map(({ at }, index) => ({ at, x: (x(index) ?? 0) + x.bandwidth() / 2 })),
+    steps: steps.map(({ name }, index) => ({ name, x: (x(index) ?? 0) + x.bandwidth() / 2 })),
     marks: html`<defs><pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line class="hatch" x1="0" x2="0" y1="0" y2="5"/></pattern></defs>${bars}`,
     table: dataTable(
-      `Attempts per ${stepText(span)}`,
-      ['From (UTC)', { label: 'Succeeded', kind: 'number' }, { label: 'Failed', kind: 'number' }],
-      steps.map((hour) => [clockText(hour.at), hour.successes, hour.failures]),
+      caption,
+      [stepName, { label: goodName, kind: 'number' }, { label: badName, kind: 'number' }],
+      steps.map((step) => [step.name, step.good, step.bad]),
     ),
     yText: (value) => value.toLocaleString('en-US'),
   });
 }
 
-function sum(steps: readonly OutcomeStep[], key: 'successes' | 'failures'): string {
-  return steps.reduce((total, hour) => total + hour[key], 0).toLocaleString('en-US');
+function sum(steps: readonly Bar[], key: 'good' | 'bad'): string {
+  return steps.reduce((total, step) => total + step[key], 0).toLocaleString('en-US');
 }
 
 /** From an event's storing to its delivery: the median as a full line, the 95th percentile as a broken one. */
@@ -62,7 +82,7 @@ export function latencyChart(steps: readonly LatencyStep[], span: ChartSpan): Ma
     label: `Delivery latency per ${stepText(span)} of ${spanText(span)}, p50 and p95`,
     legend: html`<span class="key key-median"></span> p50 (round marks) <span class="key key-p95"></span> p95 (square marks) · of up to 200 deliveries in each ${stepText(span)}`,
     y,
-    steps: steps.map((hour, index) => ({ at: hour.at, x: at(index) })),
+    steps: steps.map((hour, index) => ({ name: clockText(hour.at), x: at(index) })),
     marks: html`<path class="line-median" d="${pathOf('p50Ms')}"/><path class="line-p95" d="${pathOf('p95Ms')}"/>${dots}`,
     table: dataTable(
       `Delivery latency per ${stepText(span)}`,
@@ -97,7 +117,7 @@ function chartFigure(chart: {
   label: string;
   legend: Child;
   y: ScaleLinear<number, number>;
-  steps: readonly { at: Date; x: number }[];
+  steps: readonly { name: string; x: number }[];
   marks: Child;
   table: Child;
   yText: (value: number) => string;
@@ -109,8 +129,7 @@ function chartFigure(chart: {
   const labels = chart.steps
     .filter((_, index) => index % 4 === chart.steps.length % 4)
     .map(
-      ({ at, x }) =>
-        html`<text class="tick x" x="${x.toFixed(1)}" y="${CHART.height - 5}">${clockText(at)}</text>`,
+      ({ name, x }) => html`<text class="tick x" x="${x.toFixed(1)}" y="${CHART.height - 5}">${name}</text>`,
     );
   return html`<figure class="chart"><svg viewBox="0 0 ${CHART.width} ${CHART.height}" role="img" aria-label="${chart.label}">${lines}${chart.marks}${labels}</svg>
 <figcaption><p class="legend">${chart.legend}</p>

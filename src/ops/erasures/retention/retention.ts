@@ -1,10 +1,12 @@
 import { forgetOldFailures } from '../../../engine/endpoint/endpoint-failures.ts';
 import { foldOldMinutes, forgetOldChartHours } from '../../../engine/endpoint/endpoint-health.ts';
 import { forgetOldProblems } from '../../../features/accounts/upstream-problems.ts';
+import { forgetOldCosts } from '../../../features/accounts/usage-costs.ts';
 import { forgetLeftMembers } from '../../../features/customers/groups.ts';
 import { forgetOldMails } from '../../../features/mail/mails.ts';
 import { forgetOldErasedItems } from '../../../features/messages/erase-messages.ts';
 import { sendRemovals } from '../../../features/messages/send-retention.ts';
+import { forgetOldUsage } from '../../../features/messages/usage-days.ts';
 import { forgetOldInvitations } from '../../../features/users/invitation-store.ts';
 import { forgetOldPortalLinks } from '../../../features/users/portal-link-store.ts';
 import { forgetOldNotices } from '../../../features/users/user-notices.ts';
@@ -66,6 +68,7 @@ export function retentionSteps(tools: RetentionTools): HousekeepingStep[] {
     bounded('sessions', forgetEndedSessions, forgetOldPortalLinks, forgetOldNotices),
     bounded('alerts that ended', forgetOldAlerts),
     bounded('hours of WABAs', forgetOldHours),
+    bounded('usage by day', forgetOldUsage, forgetOldCosts),
     bounded('upstream troubles', forgetOldProblems),
     bounded('e-mails', forgetOldMails),
     bounded('invitations', forgetOldInvitations),

@@ -4,6 +4,7 @@ import { eraseDeliveriesOfWaba, ORDERING_KEYS } from '../../../engine/queue/eras
 import { findWaba } from '../../../features/accounts/accounts.ts';
 import { MESSAGE_TEMPLATES } from '../../../features/accounts/templates.ts';
 import { UPSTREAM_PROBLEMS } from '../../../features/accounts/upstream-problems.ts';
+import { USAGE_COSTS } from '../../../features/accounts/usage-costs.ts';
 import { CUSTOMER_TABLES } from '../../../features/customers/erase-customers.ts';
 import { PHONE_ALIASES } from '../../../features/customers/phone-aliases.ts';
 import { eraseEventsAndPayments } from '../../../features/messages/erase-messages.ts';
@@ -145,6 +146,9 @@ export const WABA_STEPS: readonly ErasureStep[] = [
     ...ALERT_TABLES,
     UPSTREAM_PROBLEMS,
     MESSAGE_TEMPLATES,
+    MESSAGE_TABLES.usageChanges,
+    MESSAGE_TABLES.usageDays,
+    USAGE_COSTS,
     QUARANTINE_COUNTS,
     ERASED_REPEATS,
   ].map(table),

@@ -71,6 +71,193 @@ begin
   return null;
 end $$;
 
+-- The country (ISO 3166-1) of a customer: upstream writes it before a user id; a phone number has a calling code. Of a code
+-- that several share, the largest. Null: not to be known.
+create or replace function country_of(user_id text, phone text) returns text language plpgsql immutable as $$
+declare
+  codes constant jsonb := '{
+  "1":"US","1204":"CA","1226":"CA","1236":"CA","1242":"BS","1246":"BB","1249":"CA","1250":"CA","1257":"CA","1263":"CA",
+  "1264":"AI","1268":"AG","1284":"VG","1289":"CA","1306":"CA","1340":"VI","1343":"CA","1345":"KY","1354":"CA",
+  "1365":"CA","1367":"CA","1368":"CA","1382":"CA","1403":"CA","1416":"CA","1418":"CA","1428":"CA","1431":"CA",
+  "1437":"CA","1438":"CA","1441":"BM","1450":"CA","1460":"CA","1468":"CA","1473":"GD","1474":"CA","1506":"CA",
+  "1514":"CA","1519":"CA","1537":"CA","1548":"CA","1557":"CA","1568":"CA","1579":"CA","1581":"CA","1584":"CA",
+  "1587":"CA","1600":"CA","1604":"CA","1613":"CA","1639":"CA","1647":"CA","1649":"TC","1658":"JM","1664":"MS",
+  "1670":"MP","1671":"GU","1672":"CA","1683":"CA","1684":"AS","1705":"CA","1709":"CA","1721":"SX","1742":"CA",
+  "1753":"CA","1758":"LC","1767":"DM","1778":"CA","1780":"CA","1782":"CA","1784":"VC","1787":"PR","1807":"CA",
+  "1809":"DO","1819":"CA","1825":"CA","1829":"DO","1849":"DO","1867":"CA","1868":"TT","1869":"KN","1873":"CA",
+  "1876":"JM","1879":"CA","1902":"CA","1905":"CA","1939":"PR","1942":"CA","20":"EG","211":"SS","212":"MA","213":"DZ",
+  "216":"TN","218":"LY","220":"GM","221":"SN","222":"MR","223":"ML","224":"GN","225":"CI","226":"BF","227":"NE",
+  "228":"TG","229":"BJ","230":"MU","231":"LR","232":"SL","233":"GH","234":"NG","235":"TD","236":"CF","237":"CM",
+  "238":"CV","239":"ST","240":"GQ","241":"GA","242":"CG","243":"CD","244":"AO","245":"GW","246":"IO","247":"AC",
+  "248":"SC","249":"SD","250":"RW","251":"ET","252":"SO","253":"DJ","254":"KE","255":"TZ","256":"UG","257":"BI",
+  "258":"MZ","260":"ZM","261":"MG","262":"RE","263":"ZW","264":"NA","265":"MW","266":"LS","267":"BW","268":"SZ",
+  "269":"KM","27":"ZA","290":"SH","291":"ER","297":"AW","298":"FO","299":"GL","30":"GR","31":"NL","32":"BE","33":"FR",
+  "34":"ES","350":"GI","351":"PT","352":"LU","353":"IE","354":"IS","355":"AL","356":"MT","357":"CY","358":"FI",
+  "359":"BG","36":"HU","370":"LT","371":"LV","372":"EE","373":"MD","374":"AM","375":"BY","376":"AD","377":"MC",
+  "378":"SM","380":"UA","381":"RS","382":"ME","383":"XK","385":"HR","386":"SI","387":"BA","389":"MK","39":"IT",
+  "40":"RO","41":"CH","420":"CZ","421":"SK","423":"LI","43":"AT","44":"GB","45":"DK","46":"SE","47":"NO","48":"PL",
+  "49":"DE","500":"FK","501":"BZ","502":"GT","503":"SV","504":"HN","505":"NI","506":"CR","507":"PA","508":"PM",
+  "509":"HT","51":"PE","52":"MX","53":"CU","54":"AR","55":"BR","56":"CL","57":"CO","58":"VE","590":"GP","591":"BO",
+  "592":"GY","593":"EC","594":"GF","595":"PY","596":"MQ","597":"SR","598":"UY","599":"CW","60":"MY","61":"AU","62":"ID",
+  "63":"PH","64":"NZ","65":"SG","66":"TH","670":"TL","672":"NF","673":"BN","674":"NR","675":"PG","676":"TO","677":"SB",
+  "678":"VU","679":"FJ","680":"PW","681":"WF","682":"CK","683":"NU","685":"WS","686":"KI","687":"NC","688":"TV",
+  "689":"PF","690":"TK","691":"FM","692":"MH","7":"RU","76":"KZ","77":"KZ","81":"JP","82":"KR","84":"VN","850":"KP",
+  "852":"HK","853":"MO","855":"KH","856":"LA","86":"CN","880":"BD","886":"TW","90":"TR","91":"IN","92":"PK","93":"AF",
+  "94":"LK","95":"MM","960":"MV","961":"LB","962":"JO","963":"SY","964":"IQ","965":"KW","966":"SA","967":"YE",
+  "968":"OM","970":"PS","971":"AE","972":"IL","973":"BH","974":"QA","975":"BT","976":"MN","977":"NP","98":"IR",
+  "992":"TJ","993":"TM","994":"AZ","995":"GE","996":"KG","998":"UZ"
+  }'::jsonb;
+begin
+  return coalesce(substring(user_id from '^([A-Z]{2})\.'), codes ->> left(phone, 4), codes ->> left(phone, 3),
+                  codes ->> left(phone, 2), codes ->> left(phone, 1));
+end $$;
+
+-- The text of a member of a JSON text, without the escapes that no such member has; empty where there is none. Upstream writes
+-- no spaces between members, and a pattern costs fifty times as much as a search.
+create or replace function text_in(given text, name text) returns text language plpgsql immutable as $$
+declare
+  found text := split_part(split_part(given, '"' || name || '":"', 2), '"', 1);
+begin
+  if found = '' and strpos(given, '"' || name || '"') > 0 then
+    found := coalesce(substring(given from '"' || name || '"\s*:\s*"([^"\\]*)"'), '');
+  end if;
+  return found;
+end $$;
+
+-- The country of whom a status is about; empty where upstream does not say it.
+create or replace function country_in(status text, participant text) returns text language plpgsql immutable as $$
+begin
+  if participant <> '' then
+    return coalesce(country_of(participant, participant), '');
+  end if;
+  return coalesce(country_of(text_in(status, 'recipient_user_id'), ltrim(text_in(status, 'recipient_id'), '+')), '');
+end $$;
+
+-- The members of the price that a status has, without spaces; empty where it has none.
+create or replace function price_in(status text) returns text language plpgsql immutable as $$
+declare
+  price text := split_part(split_part(status, '"pricing":{', 2), '}', 1);
+begin
+  if price = '' and strpos(status, '"pricing"') > 0 then
+    price := coalesce(substring(status from '"pricing"\s*:\s*\{([^{}]*)\}'), '');
+  end if;
+  return translate(price, E' \t\r\n', '');
+end $$;
+
+-- A category or type of prices as counts are kept by it: upstream writes one with either sign.
+create or replace function price_word(price text, name text) returns text language plpgsql immutable as $$
+declare
+  word text := replace(lower(text_in(price, name)), '-', '_');
+begin
+  return case when word ~ '^[a-z_]{1,40}$' then word else '' end;
+end $$;
+
+-- The UTC day of what upstream reports; a time that cannot be is not believed.
+create or replace function usage_day(at timestamptz, received_at timestamptz) returns date language plpgsql immutable as $$
+begin
+  return case when at between received_at - interval '840 hours' and received_at + interval '24 hours'
+              then at else received_at end at time zone 'utc';
+end $$;
+
+-- Counts a status that is to be stored: each message once in each column, in whatever order statuses come. What is known of
+-- the message with this status, less what was known without it. A later status implies the earlier ones, but in groups, where
+-- upstream reports some of them for all. The highest status that has a price says which, and so with the country; only what was delivered is
+-- billable. Each status counts on its own day. Of statuses that retention has deleted only the deduplication keys
+-- (src/ingest/intake/dedup-keys.ts) tell: what they implied was counted.
+create or replace function count_status() returns trigger language plpgsql set enable_seqscan = off as $$
+declare
+  ladder constant text[] := array['failed', 'sent', 'delivered', 'read', 'played'];
+  rank constant integer := array_position(ladder, new.status);
+  stored record;
+  n integer;
+  -- By place on the ladder; counted: also those that are deleted.
+  days date[] := array_fill(null::date, array[5]);
+  prices text[] := array_fill(''::text, array[5]);
+  countries text[] := array_fill(''::text, array[5]);
+  counted boolean[] := array_fill(false, array[5]);
+  -- Before and after this status: its days as sent, delivered, read and failed, its price and country.
+  facts date[] := array_fill(null::date, array[2, 4]);
+  priced text[] := array['', ''];
+  located text[] := array['', ''];
+begin
+  if rank is null then
+    return new;
+  end if;
+  for stored in select m.status, m.at, m.received_at, m.content from message_statuses m
+                 where m.phone_number_id = new.phone_number_id and m.upstream_id = new.upstream_id
+                   and m.participant = new.participant loop
+    n := array_position(ladder, stored.status);
+    if n = rank then
+      return new;
+    end if;
+    if n is not null then
+      counted[n] := true;
+      days[n] := usage_day(stored.at, stored.received_at);
+      prices[n] := price_in(stored.content);
+      countries[n] := country_in(stored.content, new.participant);
+    end if;
+  end loop;
+  for n in 2 .. rank - 1 loop
+    if not counted[n] then
+      counted[n] := exists (select from dedup_keys d where d.key = sha256(convert_to(
+        '["status",' || to_json(new.phone_number_id) || ',' || to_json(new.upstream_id) || ',"' || ladder[n] || '",'
+        || coalesce(to_json(nullif(new.participant, ''))::text, 'null') || ']', 'UTF8'))
+          -- Those of this statement are stored one after the other.
+          and d.first_seen_at < now() offset 0);
+    end if;
+  end loop;
+  for side in 1 .. 2 loop
+    if side = 2 then
+      counted[rank] := true;
+      days[rank] := usage_day(new.at, new.received_at);
+      prices[rank] := price_in(new.content);
+      countries[rank] := country_in(new.content, new.participant);
+    end if;
+    n := array_position(counted[2:5], true);
+    facts[side][1] := case when new.participant = '' or n = 1 then days[n + 1] end;
+    n := array_position(counted[3:5], true);
+    facts[side][2] := days[n + 2];
+    facts[side][4] := case when n is null then days[1] end;
+    n := array_position(counted[4:5], true);
+    facts[side][3] := days[n + 3];
+    for n in 1 .. 5 loop
+      priced[side] := case when prices[n] <> '' then prices[n] else priced[side] end;
+      located[side] := case when countries[n] <> '' then countries[n] else located[side] end;
+    end loop;
+  end loop;
+  for side in 1 .. 2 loop
+    for n in 1 .. 4 loop
+      if facts[side][n] is not null and (facts[1][n], priced[1], located[1]) is distinct from (facts[2][n], priced[2], located[2]) then
+        insert into usage_changes (waba_id, day, phone_number_id, category, pricing_type, country,
+                                   sent, delivered, read, failed, billable)
+        select p.waba_id, facts[side][n], new.phone_number_id, price_word(priced[side], 'category'),
+               price_word(priced[side], 'type'), located[side], sign * (n = 1)::integer, sign * (n = 2)::integer,
+               sign * (n = 3)::integer, sign * (n = 4)::integer,
+               -- Upstream is giving up the member; then the type says it.
+               sign * (n = 2 and (strpos(priced[side], '"billable":true') > 0
+                                  or strpos(priced[side], '"billable"') = 0 and strpos(priced[side], '"type":"regular"') > 0))::integer
+          from phone_numbers p, (values (2 * side - 3)) as s (sign)
+         where p.phone_number_id = new.phone_number_id;
+      end if;
+    end loop;
+  end loop;
+  return new;
+end $$;
+
+-- Counts what a customer wrote, on its day, and not again a message whose placeholder counted.
+create or replace function count_received() returns trigger language plpgsql set enable_seqscan = off as $$
+begin
+  if new.placeholder or not exists (select from dedup_keys d where d.key = sha256(convert_to(
+       '["message",' || to_json(new.phone_number_id) || ',' || to_json(new.upstream_id) || ',"placeholder"]', 'UTF8')) offset 0) then
+    insert into usage_changes (waba_id, day, phone_number_id, category, pricing_type, country, received)
+    select new.waba_id, usage_day(new.sent_at, new.created_at), new.phone_number_id, '', '',
+           coalesce(country_of(c.user_id, c.wa_id), country_of(new.group_sender, new.group_sender), ''), 1
+      from conversations v left join contacts c on c.id = v.contact_id
+     where v.id = new.conversation_id;
+  end if;
+  return null;
+end $$;
+
 -- Entries of the audit log stay as they are, and so does their chain.
 create or replace function refuse_audit_change() returns trigger language plpgsql as $$
 begin

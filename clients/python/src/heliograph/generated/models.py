@@ -705,6 +705,27 @@ class MessageTemplateList(Model):
     next_cursor: str | None = Field(alias="nextCursor")
 
 
+class MessageUsage(Model):
+    as_of: datetime | None = Field(alias="asOf")
+    is_final: bool = Field(alias="isFinal")
+    rows: list[MessageUsageRow]
+
+
+class MessageUsageRow(Model):
+    day: str
+    phone_number_id: str | None = Field(default=None, alias="phoneNumberId")
+    category: str | None = Field(default=None)
+    pricing_type: str | None = Field(default=None, alias="pricingType")
+    country: str | None = Field(default=None)
+    sent: int
+    delivered: int
+    read: int
+    failed: int
+    billable: int
+    received: int
+    cost: UsageCost | None
+
+
 class OperationsUrl(Model):
     url: str | None
 
@@ -1090,6 +1111,14 @@ class Usage(Model):
     uploaded_today: UsageUploadedToday = Field(alias="uploadedToday")
     kept_days: UsageKeptDays = Field(alias="keptDays")
     media_url_ttl_seconds: int | None = Field(alias="mediaUrlTtlSeconds")
+
+
+class UsageCost(Model):
+    amount: str
+    currency: str | None
+    volume: int
+    source: Literal["upstream"]
+    reported_at: datetime = Field(alias="reportedAt")
 
 
 class UsageKeptDays(Model):

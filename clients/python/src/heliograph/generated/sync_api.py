@@ -48,6 +48,15 @@ class SyncApi(SyncCore):
         """
         return self._call(models.Usage.model_validate_json, "GET", "/api/external/usage")
 
+    def get_message_usage(self, *, from_: str | None = None, to: str | None = None, granularity: Literal["day", "month"] | None = None, group_by: str | None = None) -> models.MessageUsage:
+        """Count messages by day.
+
+        How many messages of the WABA were sent, delivered, read, failed and received on each UTC day, each counted once. They follow the statuses that upstream reports, with the time of the status; a later status implies the earlier ones. `billable`: delivered, and upstream charges for it. A group of null was not reported; received messages have no category and no pricing type. `cost` is the amount that upstream reports once a day, and null where it reports none: the service computes no amounts. Counts are complete up to `asOf`, and `isFinal` when no late statuses are expected. Erasing a customer changes no count. Days are kept for 14 months.
+
+        Scope: `read`.
+        """
+        return self._call(models.MessageUsage.model_validate_json, "GET", "/api/external/usage/messages", query={"from": from_, "to": to, "granularity": granularity, "groupBy": group_by})
+
     def check_waba(self) -> models.WabaCheck:
         """Check the WABA.
 

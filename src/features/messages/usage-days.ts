@@ -1,0 +1,120 @@
+import { makeLowWater } from '../../platform/low-water.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { inBatches } from '../../platform/postgres/partitions.ts';
+import { deleteUpTo, query, queryValue } from '../../platform/postgres/sql.ts';
+import { OLD_USAGE_DAY } from '../accounts/usage-costs.ts';
+
+/** The order in which all lock rows of usage_days. */
+const CELL = 'waba_id, day, phone_number_id, category, pricing_type, country';
+
+const COUNTS = ['sent', 'delivered', 'read', 'failed', 'billable', 'received'] as const;
+
+const FOLD = `with gone as (
+    delete from usage_changes where id = any (array(
+      select id from usage_changes where id >= :fromId order by id limit :limit)) returning *
+  ), added as (
+    insert into usage_days as u (${CELL}, ${COUNTS.join(', ')})
+    select ${CELL}, ${COUNTS.map((name) => `sum(${name})`).join(', ')} from gone
+     where exists (select from wabas w where w.waba_id = gone.waba_id) group by ${CELL} order by ${CELL}
+    on conflict (${CELL}) do update set ${COUNTS.map((name) => `${name} = u.${name} + excluded.${name}`).join(', ')}
+  )
+  select count(*)::int as rows, coalesce(max(id), 0)::float8 as last from gone`;
+
+/** An insert that is under way must end within this time, or its row waits for the next full look. */
+const LAG_MS = 60_000;
+
+/** Adds up what statements counted since the last time; what it returns is to be called by one process at a time. */
+export function makeUsageFolding(database: Database): (ending: AbortSignal) => Promise<void> {
+  const idsFrom = makeLowWater({ rest: { times: 20, leastMs: LAG_MS }, lagMs: LAG_MS });
+  let end = 1;
+  const foldSome = async (limit: number) => {
+    const startMs = performance.now();
+    const fromId = idsFrom.from() ?? 0;
+    const [folded = { rows: 0, last: 0 }] = await query<{ rows: number; last: number }>(database, FOLD, {
+      fromId,
+      limit,
+    });
+    end = Math.max(end, folded.last + 1);
+    const oldest = folded.rows < limit ? null : end;
+    idsFrom.looked({ tookMs: performance.now() - startMs, seen: { end, oldest } });
+    return folded.rows;
+  };
+  return async (ending) => await inBatches(foldSome, ending);
+}
+
+/** Forgets up to `limit` rows of days that are over for long; returns how many. */
+export async function forgetOldUsage(database: Database, limit: number): Promise<number> {
+  return await deleteUpTo(database, limit, 'usage_days', OLD_USAGE_DAY);
+}
+
+/** The housekeeping step that folds; counts are complete up to when it last succeeded. */
+export const USAGE_STEP = 'usage counts';
+
+/** Null: nothing has been added up yet. */
+export async function usageAsOf(database: Database): Promise<Date | null> {
+  const text = 'select succeeded_at from housekeeping_steps where step = :step';
+  return await queryValue<Date>(database, text, { step: USAGE_STEP });
+}
+
+/** The groups that counts are kept by. */
+export const USAGE_GROUPS = {
+  phoneNumberId: 'phone_number_id',
+  category: 'category',
+  pricingType: 'pricing_type',
+  country: 'country',
+} as const;
+
+export type UsageGroup = keyof typeof USAGE_GROUPS;
+
+type UsageCounts = Record<(typeof COUNTS)[number], number>;
+
+/** What upstream reported that it charges; `volume`: for how many messages. Null: it reported nothing. */
+export type UsageCost = { amount: string; currency: string | null; volume: number; reportedAt: Date };
+
+/** `day`: of a month its first. A group of null: upstream did not report it, or it has none, as received messages have no price. */
+export type UsageRow = { day: string } & { [Group in UsageGroup]?: string | null } & UsageCounts & {
+    cost: UsageCost | null;
+  };
+
+export type UsageQuestion = {
+  wabaId: string;
+  /** UTC days, YYYY-MM-DD, both included. */
+  from: string;
+  to: string;
+  granularity: 'day' | 'month';
+  groupBy: readonly UsageGroup[];
+};
+
+/** The counts of a WABA by day and group, in their order; at most `limit` rows. */
+export async function readUsage(
+  database: Database,
+  { wabaId, from, to, granularity, groupBy }: UsageQuestion,
+  limit: number,
+): Promise<UsageRow[]> {
+  const day = granularity === 'day' ? 'day' : `date_trunc('month', day)::date`;
+  const groups = groupBy.map((group) => `nullif(${USAGE_GROUPS[group]}, '') as "${group}"`);
+  const places = [1, ...groups.map((_, n) => n + 2)].join(', ');
+  const sums = COUNTS.map((name) => `coalesce(sum(${name}), 0)::float8 as ${name}`);
+  const which = 'waba_id = :wabaId and day between cast(:from as date) and cast(:to as date)';
+  const rows = await query<
+    Omit<UsageRow, 'cost'> & { [Member in keyof UsageCost]: UsageCost[Member] | null }
+  >(
+    database,
+    `select ${[`to_char(${day}, 'YYYY-MM-DD') as day`, ...groups, ...sums].join(', ')}, trim_scale(sum(cost))::text as amount,
+            min(currency) as currency, coalesce(sum(volume), 0)::float8 as volume, max(reported_at) as "reportedAt"
+       from (select ${CELL}, ${COUNTS.join(', ')}, null::numeric as cost, null as currency, null::bigint as volume,
+                    null::timestamptz as reported_at from usage_days where ${which}
+             union all
+             select ${CELL}, ${COUNTS.map(() => 'null').join(', ')}, cost, currency, volume, reported_at
+               from usage_costs where ${which}) as u
+      group by ${places}
+     having ${COUNTS.map((name) => `sum(${name}) <> 0`).join(' or ')} or sum(cost) is not null
+      order by ${places} limit :limit`,
+    { wabaId, from, to, limit },
+  );
+  return rows.map(({ amount, currency, volume, reportedAt, ...row }) => ({
+    ...row,
+    cost:
+      amount === null || reportedAt === null ? null : { amount, currency, volume: volume ?? 0, reportedAt },
+  }));
+}

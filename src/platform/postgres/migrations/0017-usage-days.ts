@@ -1,0 +1,73 @@
+import type { Knex } from 'knex';
+import { applyFile, FUNCTIONS } from './0001-baseline.ts';
+
+/** Messages per UTC day, number, category, pricing type and country of the customer; an empty text: not reported. */
+export async function up(knex: Knex): Promise<void> {
+  // A trigger needs its function, and those of this version are applied behind the migrations.
+  await applyFile(knex, FUNCTIONS);
+  await knex.raw(`
+    create table usage_days (
+      waba_id text not null references wabas,
+      day date not null,
+      phone_number_id text not null,
+      category text not null,
+      pricing_type text not null,
+      country text not null,
+      sent bigint not null,
+      delivered bigint not null,
+      read bigint not null,
+      failed bigint not null,
+      billable bigint not null,
+      received bigint not null,
+      primary key (waba_id, day, phone_number_id, category, pricing_type, country)
+    );
+    create index usage_days_day on usage_days (day);
+    -- What is to be added to usage_days: a row that every body updates would slow intake down while an old snapshot is open.
+    create table usage_changes (
+      id bigint generated always as identity primary key,
+      waba_id text not null,
+      day date not null,
+      phone_number_id text not null,
+      category text not null,
+      pricing_type text not null,
+      country text not null,
+      sent bigint not null default 0,
+      delivered bigint not null default 0,
+      read bigint not null default 0,
+      failed bigint not null default 0,
+      billable bigint not null default 0,
+      received bigint not null default 0
+    );
+    -- What upstream reported that it charges, by UTC day.
+    create table usage_costs (
+      waba_id text not null references wabas,
+      day date not null,
+      phone_number_id text not null,
+      category text not null,
+      pricing_type text not null,
+      country text not null,
+      volume bigint not null,
+      -- Null: upstream reported none.
+      cost numeric,
+      currency text,
+      reported_at timestamptz not null,
+      primary key (waba_id, day, phone_number_id, category, pricing_type, country)
+    );
+    create index usage_costs_day on usage_costs (day);
+    alter table wabas add costs_asked_at timestamptz;
+    create trigger message_statuses_count before insert on message_statuses for each row execute function count_status();
+    create trigger messages_count_received after insert on messages for each row
+      when (new.direction = 'inbound' and new.origin is null) execute function count_received();
+  `);
+}
+
+export async function down(knex: Knex): Promise<void> {
+  await knex.raw(`
+    drop trigger message_statuses_count on message_statuses;
+    drop trigger messages_count_received on messages;
+    alter table wabas drop costs_asked_at;
+    drop table usage_costs;
+    drop table usage_changes;
+    drop table usage_days;
+  `);
+}
