@@ -125,7 +125,7 @@ function whoIsHere({ name, email, role, link }: Viewer): Markup {
   const who = html`<span class="who">${name || email}</span> <span class="role">${role}</span>`;
   if (link === null) return html`<a href="/portal/account">${who}</a>`;
   const { returnUrl } = link;
-  return html`<span>${who}</span>${returnUrl !== null && html` <a href="${returnUrl}" rel="noreferrer">Back to ${new URL(returnUrl).host}</a>`}`;
+  return html`<span>${who}</span>${returnUrl !== null && html` <a href="${returnUrl}" target="_top" rel="noopener">Back to ${new URL(returnUrl).host}</a>`}`;
 }
 
 function isOperatorInside(

@@ -35,6 +35,7 @@ const LinkInput = namedClosed('PortalSessionInput', {
   sessionSeconds: Type.Optional(Type.Integer({ minimum: 900, maximum: 43_200 })),
   returnUrl: Type.Optional(Address),
   refreshUrl: Type.Optional(Address),
+  embed: Type.Optional(closed({ origin: Address })),
 });
 
 const HOUR_SECONDS = 3_600;
@@ -49,7 +50,8 @@ const createPortalSession = platformOperation({
     'The link works once, within five minutes; opening it shows a page with a button, and only the button uses it up. Make one for each visit. ' +
     'The session is in this tenant alone, ends after `sessionSeconds` (an hour unless given) or 30 minutes without use, and may do what `capabilities` names; ' +
     'left out: all that the role may do, without `view_conversations`. `view` is always included. `mfa` says that the person gave you a second factor. ' +
-    '`returnUrl` and `refreshUrl` must be at an origin of `HELIOGRAPH_PORTAL_PRODUCT_ORIGINS`: a page whose link or session is over leads to `refreshUrl`.',
+    '`returnUrl` and `refreshUrl` must be at an origin of `HELIOGRAPH_PORTAL_PRODUCT_ORIGINS`: a page whose link or session is over leads to `refreshUrl`. ' +
+    'With `embed`, the link is for a frame on a page of that origin, and opens nowhere else.',
   tag: 'Portal',
   errors: ['unknown_tenant', 'tenant_suspended'],
   requests: {

@@ -44,6 +44,8 @@ export type PortalLinkGrant = {
   capabilities: Capability[];
   returnUrl: string | null;
   refreshUrl: string | null;
+  /** It is in a frame of this origin, and nowhere else; null: in no frame. */
+  embedOrigin: string | null;
 };
 
 export type NewPortalLink = Omit<PortalLinkGrant, 'id'> & {
@@ -75,9 +77,9 @@ export async function insertPortalLink(
   return await queryOnly(
     trx,
     `insert into portal_links (token_hash, tenant_id, user_id, platform_key_id, role, capabilities, has_second_factor, page,
-                               return_url, refresh_url, session_seconds, link_expires_at)
+                               return_url, refresh_url, embed_origin, session_seconds, link_expires_at)
      values (:tokenHash, :tenantId, :userId, :platformKeyId, :role, cast(:capabilities as text[]), :hasSecondFactor, :page,
-             :returnUrl, :refreshUrl, :sessionSeconds, now() + :linkSeconds * interval '1 second')
+             :returnUrl, :refreshUrl, :embedOrigin, :sessionSeconds, now() + :linkSeconds * interval '1 second')
      returning id, link_expires_at as "linkExpiresAt"`,
     link,
   );
@@ -89,7 +91,7 @@ export async function countRecentLinks(trx: Transaction, userId: string): Promis
   return (await queryValue<number>(trx, text, { userId })) ?? 0;
 }
 
-export type SeenPortalLink = Pick<PortalLinkGrant, 'returnUrl' | 'refreshUrl'> & {
+export type SeenPortalLink = Omit<PortalLinkGrant, 'id' | 'capabilities'> & {
   isOpen: boolean;
   businessName: string;
 };
@@ -98,7 +100,8 @@ export type SeenPortalLink = Pick<PortalLinkGrant, 'returnUrl' | 'refreshUrl'> &
 export async function findPortalLink(database: Database, tokenHash: Buffer): Promise<SeenPortalLink | null> {
   return await queryOne<SeenPortalLink>(
     database,
-    `select ${IS_OPEN} as "isOpen", t.business_name as "businessName", l.return_url as "returnUrl", l.refresh_url as "refreshUrl"
+    `select ${IS_OPEN} as "isOpen", t.business_name as "businessName", l.return_url as "returnUrl", l.refresh_url as "refreshUrl",
+            l.embed_origin as "embedOrigin"
        from portal_links l join tenants t on t.id = l.tenant_id where l.token_hash = :tokenHash`,
     { tokenHash },
   );

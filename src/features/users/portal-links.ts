@@ -48,6 +48,7 @@ export type LinkWanted = {
   sessionSeconds: number;
   returnUrl?: string;
   refreshUrl?: string;
+  embed?: { origin: string };
 };
 
 /** Who may make links to where: the origins of the product, and whether people must have a second factor. */
@@ -71,6 +72,9 @@ export async function createPortalLink(
   const capabilities = checkCapabilities(role, wanted.capabilities);
   const returnUrl = checkProductUrl('returnUrl', wanted.returnUrl, rules);
   const refreshUrl = checkProductUrl('refreshUrl', wanted.refreshUrl, rules);
+  const embedOrigin = wanted.embed?.origin ?? null;
+  if (embedOrigin !== null && !rules.productOrigins.includes(embedOrigin))
+    throw notListed('embed', embedOrigin);
   const hasSecondFactor = user.mfa === true;
   if (rules.needsSecondFactor && !hasSecondFactor) {
     throw invalidValue(
@@ -94,6 +98,7 @@ export async function createPortalLink(
     page,
     returnUrl,
     refreshUrl,
+    embedOrigin,
     sessionSeconds,
     linkSeconds: LINK_SECONDS,
   });
@@ -125,7 +130,11 @@ function checkProductUrl(
   const url = URL.parse(text);
   const isListed = url !== null && productOrigins.includes(url.origin);
   if (isListed && url.username === '' && url.password === '') return url.href;
-  throw invalidValue(
+  throw notListed(param, text);
+}
+
+function notListed(param: string, text: string): RequestError {
+  return invalidValue(
     `The ${param} must be at an origin that HELIOGRAPH_PORTAL_PRODUCT_ORIGINS lists, not ${shown(text)}.`,
     param,
   );

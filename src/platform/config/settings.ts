@@ -274,7 +274,7 @@ export const SETTINGS = {
     kind: 'text',
     fallback: '',
     about:
-      'https origins of the product whose people open the portal by links, separated by commas: links lead back to them only; empty: to none',
+      'https origins of the product whose people open the portal by links, separated by commas: links lead back to them, and their pages may have the portal in a frame; empty: none',
   }),
   HELIOGRAPH_PLATFORM_API_CIDRS: optional(
     'cidrs',

@@ -1,5 +1,5 @@
 import { listTenantWabas } from '../../../features/accounts/accounts.ts';
-import type { LinkPage } from '../../../features/users/portal-link-store.ts';
+import type { LinkPage, SeenPortalLink } from '../../../features/users/portal-link-store.ts';
 import { openPortalLink, seePortalLink } from '../../../features/users/portal-links.ts';
 import { postForm } from '../components/form.ts';
 import { action } from '../kits/action.ts';
@@ -7,9 +7,10 @@ import { viewPage } from '../kits/view-page.ts';
 import type { Visit } from '../kits/visit.ts';
 import { html } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { isFramed, isInPlace } from './framing.ts';
 import { linkOverPage } from './link-over.ts';
 import { PAGES } from './page-access.ts';
-import { sendPage } from './send-page.ts';
+import { sendPage, setPortalHeaders } from './send-page.ts';
 import { beginInBrowser, sessionCookie } from './session-cookie.ts';
 
 const PATH = '/portal/enter/:token';
@@ -19,15 +20,14 @@ const GONE = 410;
 
 /** /portal/enter/:token: looking at a link, as previews do, uses nothing up; its button does. */
 export function enterPages(app: PortalApp, context: PortalContext): void {
-  const { database } = context;
   viewPage(app, context, {
     path: PATH,
     access: PAGES.open,
     active: '',
     view: async (visit) => {
-      const link = await seePortalLink(database, visit.param('token'));
+      const link = await linkHere(visit);
       if (!link?.isOpen) return sendPage(visit.reply, linkOverPage('link', link), GONE);
-      const button = html`<div class="buttons"><button class="primary">Open the portal</button></div>`;
+      const button = html`<div class="buttons"><button class="primary" ${isFramed(visit.request) && 'data-press-at-once'}>Open the portal</button></div>`;
       const body = html`${signedInNote(visit)}${postForm(visit.formToken, visit.path, button)}`;
       return { title: link.businessName, viewer: null, body };
     },
@@ -40,16 +40,26 @@ export function enterPages(app: PortalApp, context: PortalContext): void {
       const token = visit.param('token');
       // The session of an earlier link, which pages for everybody do not see otherwise.
       const present = request.portalAwaiting?.viewer.link ? request.portalAwaiting : null;
-      const opened = await openPortalLink(context, token, present, visitor);
-      if (opened === null) {
-        const link = await seePortalLink(database, token);
-        return sendPage(reply, linkOverPage('link', link), GONE);
-      }
+      const link = await linkHere(visit);
+      const opened = link?.isOpen ? await openPortalLink(context, token, present, visitor) : null;
+      if (opened === null) return sendPage(reply, linkOverPage('link', link), GONE);
       if (opened.isRenewed) sessionCookie.set(reply, opened.token);
       else await beginInBrowser(visit, opened.token);
       return await pageOf(context, opened);
     },
   });
+}
+
+/** The link, with whose origin its frame is; one that is elsewhere than in its frame is not open. */
+async function linkHere(visit: Visit): Promise<SeenPortalLink | null> {
+  const { request, reply, context } = visit;
+  const link = await seePortalLink(context.database, visit.param('token'));
+  if (link === null || isInPlace(request, link)) {
+    request.portalFrameOrigin = link?.embedOrigin ?? null;
+    setPortalHeaders(reply);
+    return link;
+  }
+  return { ...link, isOpen: false };
 }
 
 /** Opening a link must not end another person's session unasked. */

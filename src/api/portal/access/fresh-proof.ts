@@ -140,7 +140,8 @@ function showQuestion(
   const start = hrefWith('/portal/oidc/start', { again: 'yes', next: CONFIRMED });
   const body = html`${error !== null && noticeBox({ kind: 'error', text: error.message })}
 ${field !== null && formOf(field, 'Continue', 'primary')}
-${viewer.link !== null && html`<p>${wayBack(viewer.link, '_blank')} (in a new tab), and then come back here.</p>${formOf(nothing, 'I have opened it again', 'secondary')}`}
+${viewer.link !== null && viewer.link.embedOrigin === null && html`<p>${wayBack(viewer.link, '_blank')} (in a new tab), and then come back here.</p>${formOf(nothing, 'I have opened it again', 'secondary')}`}
+${viewer.link !== null && viewer.link.embedOrigin !== null && html`<p>${wayBack(viewer.link)}</p>`}
 ${canAtProvider && html`<p>${field !== null && 'Or: '}<a href="${start}" target="_blank" rel="noopener">Sign in again at your identity provider</a> (in a new tab), and then come back here.</p>${formOf(nothing, 'I have signed in again', 'secondary')}`}
 <p><a class="button" href="/portal">Cancel</a></p>`;
   const lead =

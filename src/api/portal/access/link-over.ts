@@ -4,6 +4,8 @@ import type { PageView } from '../page.ts';
 
 type Ways = Pick<PortalLinkGrant, 'returnUrl' | 'refreshUrl'>;
 
+const NO_WAY: Ways = { returnUrl: null, refreshUrl: null };
+
 /** To the product that made the link, at an address that the operator has listed. */
 export function wayBack({ refreshUrl, returnUrl }: Ways, target: '_blank' | '_top' = '_top'): Markup {
   const href = refreshUrl ?? returnUrl;
@@ -18,6 +20,6 @@ export function linkOverPage(what: 'link' | 'session', ways: Ways | null): PageV
     what === 'link'
       ? 'It works once, within five minutes. It was used already, or it is too old.'
       : 'Sessions end after a while, or when they are ended from outside.';
-  const back = wayBack(ways ?? { refreshUrl: null, returnUrl: null });
+  const back = wayBack(ways ?? NO_WAY);
   return { title, viewer: null, body: html`<p>${text}</p><p>${back}</p>` };
 }

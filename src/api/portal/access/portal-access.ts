@@ -15,6 +15,7 @@ import { secondStepPath, signInPath } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { createKnownDevices } from '../users/sign-in-limit.ts';
 import { createFormTokens, type FormTokens } from './form-tokens.ts';
+import { isInPlace } from './framing.ts';
 import { mayUse, requireNeedsOfLinks } from './link-access.ts';
 import { linkOverPage } from './link-over.ts';
 import { limitOpenForms } from './open-forms.ts';
@@ -48,6 +49,7 @@ export async function requirePortalAccess(scope: PortalApp, context: PortalConte
   scope.decorateRequest('portalSession', null);
   scope.decorateRequest('portalAwaiting', null);
   scope.decorateRequest('portalLinkOver', null);
+  scope.decorateRequest('portalFrameOrigin', null);
   scope.decorateRequest('portalWaba', null);
   scope.decorateRequest('portalNewAlerts', null);
   scope.decorateRequest('portalPendingApprovals', 0);
@@ -58,10 +60,11 @@ export async function requirePortalAccess(scope: PortalApp, context: PortalConte
     return sendErrorPage(error, request, reply);
   });
   scope.addHook('onRequest', async (_request, reply) => setPortalHeaders(reply));
-  scope.addHook('onRequest', async (request) => {
+  scope.addHook('onRequest', async (request, reply) => {
     if (request.routeOptions.config.pageAccess === 'operator' && !isOperatorAddress(request))
       throw pageNotFound();
     await readSession(request, { findSession, context, isOperatorAddress: isOperatorAddress(request) });
+    if (request.portalFrameOrigin !== null) setPortalHeaders(reply);
   });
   scope.addHook('onRequest', (request, _reply, done) => shares.serve(ownerOf(viewerIfAny(request)), done));
   limitOpenForms(scope, (request) => devices.read(request) !== null, context.now);
@@ -137,6 +140,8 @@ async function readSession(
   const token = sessionCookie.read(request);
   const session = token === null ? null : await openSession(findSession, token);
   if (session === null) return;
+  if (!isInPlace(request, session.link)) return;
+  request.portalFrameOrigin = session.link?.embedOrigin ?? null;
   if (session.link?.isOver) {
     request.portalLinkOver = session.link;
     return;

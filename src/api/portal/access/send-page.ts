@@ -31,21 +31,22 @@ export function refusedStatus(error: RequestError | null | undefined): 200 | 422
   return error.code === 'rate_limit_exceeded' ? 429 : 422;
 }
 
-/** Nothing inline and nothing from elsewhere. */
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  "style-src 'self'",
-  "script-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "media-src 'self'",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-  "base-uri 'none'",
-].join('; ');
+/** Nothing inline and nothing from elsewhere; `ancestors`: whose pages may have it in a frame. */
+const contentSecurityPolicy = (ancestors: string) =>
+  [
+    "default-src 'none'",
+    "style-src 'self'",
+    "script-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "media-src 'self'",
+    "form-action 'self'",
+    `frame-ancestors ${ancestors}`,
+    "base-uri 'none'",
+  ].join('; ');
 
 const HEADERS = {
-  'content-security-policy': CONTENT_SECURITY_POLICY,
+  'content-security-policy': contentSecurityPolicy("'none'"),
   'cache-control': 'no-store',
   // With no-referrer, browsers send "Origin: null" with forms: ours would look like those of other sites.
   'referrer-policy': 'same-origin',
@@ -56,4 +57,7 @@ const HEADERS = {
 
 export function setPortalHeaders(reply: FastifyReply): void {
   reply.headers(HEADERS);
+  const origin = reply.request.portalFrameOrigin;
+  if (origin === null) return;
+  reply.header('content-security-policy', contentSecurityPolicy(origin)).removeHeader('x-frame-options');
 }

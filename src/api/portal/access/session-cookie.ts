@@ -2,6 +2,7 @@ import type { CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { endSessions } from '../../../features/users/user-sessions.ts';
 import type { Visit } from '../kits/visit.ts';
+import { isFramed } from './framing.ts';
 
 /** With this prefix, browsers take a cookie from this host only: no neighbouring subdomain can plant one. */
 const SESSION_COOKIE = '__Host-heliograph';
@@ -18,14 +19,24 @@ const DEVICE_SECONDS = 180 * 86_400;
 
 const OPTIONS: CookieSerializeOptions = { path: '/', secure: true, httpOnly: true, sameSite: 'lax' };
 
+/** In a frame: kept for frames of that site alone. */
+const FRAMED: CookieSerializeOptions = { ...OPTIONS, sameSite: 'none', partitioned: true };
+
 function makeCookie(name: string, maxAge?: number) {
+  const nameIn = (request: FastifyRequest) => (isFramed(request) ? `${name}-embed` : name);
+  const optionsIn = (request: FastifyRequest) => (isFramed(request) ? FRAMED : OPTIONS);
   return {
-    read: (request: FastifyRequest): string | null => request.cookies[name] ?? null,
+    read: (request: FastifyRequest): string | null => request.cookies[nameIn(request)] ?? null,
     set(reply: FastifyReply, value: string): void {
-      reply.setCookie(name, value, { ...OPTIONS, ...(maxAge !== undefined && { maxAge }) });
+      const { request } = reply;
+      reply.setCookie(nameIn(request), value, {
+        ...optionsIn(request),
+        ...(maxAge !== undefined && { maxAge }),
+      });
     },
     clear(reply: FastifyReply): void {
-      reply.clearCookie(name, OPTIONS);
+      const { request } = reply;
+      reply.clearCookie(nameIn(request), optionsIn(request));
     },
   };
 }

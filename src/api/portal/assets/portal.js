@@ -65,6 +65,9 @@ function connectionStatus(region) {
 
 const ANSWER_WITHIN_MS = 10_000;
 
+/** A frame has a session of its own; what is fetched must say which is meant. */
+const FRAMED = window === window.top ? {} : { 'x-heliograph-framed': '1' };
+
 /** Text or a box in it is selected, or it has the keyboard's focus. */
 function isInUse(region) {
   if (region.contains(document.activeElement)) return true;
@@ -76,7 +79,7 @@ function isInUse(region) {
 /** Whether the region shows how it is now. */
 async function refresh(region) {
   const response = await fetch(region.dataset.live, {
-    headers: { accept: 'text/html' },
+    headers: { accept: 'text/html', ...FRAMED },
     redirect: 'error',
     signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
   });
@@ -116,3 +119,6 @@ document.addEventListener('change', (event) => {
 showCopyButtons(document);
 showSelectAll(document);
 for (const region of document.querySelectorAll('[data-live]')) follow(region);
+
+/** In a frame of the product, who clicked there has clicked already. */
+document.querySelector('[data-press-at-once]')?.click();

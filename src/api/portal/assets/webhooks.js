@@ -11,7 +11,8 @@ async function checkUrl(field, input) {
     return;
   }
   const query = new URLSearchParams({ url });
-  const response = await fetch(`${field.dataset.checkUrl}?${query}`, { redirect: 'error' });
+  const headers = window === window.top ? {} : { 'x-heliograph-framed': '1' };
+  const response = await fetch(`${field.dataset.checkUrl}?${query}`, { headers, redirect: 'error' });
   if (response.ok && input.value.trim() === url) place.innerHTML = await response.text();
 }
 
