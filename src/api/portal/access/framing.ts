@@ -10,7 +10,7 @@ declare module 'fastify' {
 const FRAMES = new Set(['iframe', 'frame', 'embed', 'object']);
 
 /** Scripts of our pages say with what they fetch that they are in a frame. */
-export const FRAMED_HEADER = 'x-heliograph-framed';
+const FRAMED_HEADER = 'x-heliograph-framed';
 
 /**
  * Whether a page is for a frame. Browsers say so, and no script can say otherwise of a page. What a frame has is apart:
