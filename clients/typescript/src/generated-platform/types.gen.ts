@@ -322,6 +322,9 @@ export type PortalSessionInput = {
     sessionSeconds?: number;
     returnUrl?: string;
     refreshUrl?: string;
+    embed?: {
+        origin: string;
+    };
 };
 
 /**

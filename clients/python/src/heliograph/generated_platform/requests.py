@@ -51,6 +51,11 @@ class PortalSessionInput(TypedDict):
     sessionSeconds: NotRequired[int]
     returnUrl: NotRequired[str]
     refreshUrl: NotRequired[str]
+    embed: NotRequired[PortalSessionInputEmbed]
+
+
+class PortalSessionInputEmbed(TypedDict):
+    origin: str
 
 
 class PortalSessionInputUser(TypedDict):
