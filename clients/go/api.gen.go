@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"time"
-
-	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
 // Defines values for ErrorCode.
@@ -4092,18 +4090,6 @@ type Thread struct {
 	Since time.Time `json:"since"`
 }
 
-// UploadTemplateMediaRequest defines model for UploadTemplateMediaRequest.
-type UploadTemplateMediaRequest struct {
-	// File The file.
-	File openapi_types.File `json:"file"`
-
-	// MessagingProduct Always whatsapp.
-	MessagingProduct string `json:"messaging_product,omitempty"`
-
-	// Type Its MIME type. Left out: the Content-Type of the part `file`.
-	Type string `json:"type,omitempty"`
-}
-
 // UploadedMedia defines model for UploadedMedia.
 type UploadedMedia struct {
 	CreatedAt time.Time `json:"createdAt"`
@@ -4644,9 +4630,6 @@ type SearchOptOutsJSONRequestBody = OptOutSearch
 
 // StartReplayJSONRequestBody defines body for StartReplay for application/json ContentType.
 type StartReplayJSONRequestBody = ReplayRequest
-
-// UploadTemplateMediaMultipartRequestBody defines body for UploadTemplateMedia for multipart/form-data ContentType.
-type UploadTemplateMediaMultipartRequestBody = UploadTemplateMediaRequest
 
 // CreateWebhookEndpointJSONRequestBody defines body for CreateWebhookEndpoint for application/json ContentType.
 type CreateWebhookEndpointJSONRequestBody = NewWebhookEndpoint
@@ -5686,19 +5669,6 @@ func (c *Client) PauseReplay(ctx context.Context, id string) (*ReplayDetails, er
 func (c *Client) ResumeReplay(ctx context.Context, id string) (*ReplayDetails, error) {
 	request := requestTo(http.MethodPost, "/api/external/replays/%s/resume", id)
 	return call[ReplayDetails](ctx, c, request)
-}
-
-// UploadTemplateMedia Upload the example of a template header
-//
-// POST /api/external/template-media
-//
-// A form with one file, which is given to upstream at once and not kept here. Its `handle` goes into the header of the template that is created, `"example": {"header_handle": ["…"]}`, or into `profile_picture_handle` of a profile; both are calls of [the Cloud API](/docs/tenants/cloud-api). A message that is made from the template names an uploaded file (`med_…`) or a link, never a handle. Limits: images (JPEG, PNG) 5 MiB, video (MP4) 16 MiB, documents (PDF) 100 MiB.
-//
-// Scope: `send`.
-func (c *Client) UploadTemplateMedia(ctx context.Context, body UploadTemplateMediaRequest) (*TemplateMedia, error) {
-	request := requestTo(http.MethodPost, "/api/external/template-media")
-	request.body = body
-	return call[TemplateMedia](ctx, c, request)
 }
 
 // ListTemplates List message templates

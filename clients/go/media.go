@@ -14,26 +14,36 @@ import (
 // UploadMedia stores a file to send, which is read while it is sent. A MIME type is such as image/jpeg. A broken upload is
 // not repeated.
 func (c *Client) UploadMedia(ctx context.Context, file io.Reader, fileName, mimeType string) (*UploadedMedia, error) {
+	stored := new(UploadedMedia)
+	return stored, c.upload(ctx, "/api/external/media", file, fileName, mimeType, stored)
+}
+
+// UploadTemplateMedia gives upstream an example for the header of a template, which names the handle.
+func (c *Client) UploadTemplateMedia(ctx context.Context, file io.Reader, fileName, mimeType string) (*TemplateMedia, error) {
+	given := new(TemplateMedia)
+	return given, c.upload(ctx, "/api/external/template-media", file, fileName, mimeType, given)
+}
+
+func (c *Client) upload(ctx context.Context, path string, file io.Reader, fileName, mimeType string, into any) error {
 	if c.err != nil {
-		return nil, c.err
+		return c.err
 	}
 	reader, writer := io.Pipe()
 	form := multipart.NewWriter(writer)
 	go func() { writer.CloseWithError(writeForm(form, file, fileName, mimeType)) }()
 	// Ends the goroutine when the request ended early.
 	defer reader.Close()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.baseURL+"/api/external/media", reader)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.baseURL+path, reader)
 	if err != nil {
-		return nil, fmt.Errorf("heliograph: %w", err)
+		return fmt.Errorf("heliograph: %w", err)
 	}
 	request.Header.Set("Content-Type", form.FormDataContentType())
 	response, err := c.do(request, true)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer response.Body.Close()
-	stored := new(UploadedMedia)
-	return stored, json.NewDecoder(response.Body).Decode(stored)
+	return json.NewDecoder(response.Body).Decode(into)
 }
 
 var quoted = strings.NewReplacer("\"", "%22", "\r", "%0D", "\n", "%0A")

@@ -28,7 +28,7 @@ type Operation = {
 
 /** What is written by hand, because it is no JSON or its type is of Go's own kind. */
 export const BY_HAND = {
-  operations: ['uploadMedia', 'streamEvents', 'exportCustomer'],
+  operations: ['uploadMedia', 'uploadTemplateMedia', 'streamEvents', 'exportCustomer'],
   schemas: ['Error', 'MessageToSend', 'SendNewType', 'SendInteractiveNewType'],
 };
 

@@ -3,7 +3,7 @@ import { docstring, pascalCase, quoted, snakeCase } from './names.ts';
 import type { Schema, TypeWriter } from './type-writer.ts';
 
 /** Forms, archives and streams: the client has them by hand. */
-export const BY_HAND = new Set(['uploadMedia', 'exportCustomer', 'streamEvents']);
+export const BY_HAND = new Set(['uploadMedia', 'uploadTemplateMedia', 'exportCustomer', 'streamEvents']);
 
 /** A POST that only reads. */
 const READS = new Set(['searchConversations']);

@@ -129,7 +129,11 @@ export function registerMessageTemplates(app: FastifyInstance, context: Upstream
         invalidParameter(100, 'A header with media needs the handle of an uploaded example.'),
       );
     }
-    const { id, status } = templates.make(params.id, { ...body, status: 'PENDING' });
+    const { id, status } = templates.make(params.id, {
+      parameter_format: 'POSITIONAL',
+      ...body,
+      status: 'PENDING',
+    });
     return { id, status, category };
   });
   app.delete<GraphObjectRoute>(path, async ({ params, query }, reply) => {

@@ -10,7 +10,7 @@ import httpx
 
 from ._request import PLATFORM_KEY, Call, Connection, address_of, key_of
 from .files import CHUNK_BYTES, File, upload_call, whole_file
-from .generated.models import UploadedMedia
+from .generated.models import TemplateMedia, UploadedMedia
 from .generated.requests import ExportRequest
 from .generated.sync_api import SyncApi
 from .generated_platform.sync_api import SyncApi as PlatformApi
@@ -66,8 +66,15 @@ class Heliograph(SyncApi):
         self, file: File, *, mime_type: str | None = None, file_name: str | None = None
     ) -> UploadedMedia:
         """Uploads a file to send; its `id` stands for it in messages. Without `mime_type` its name says what it is."""
-        with upload_call(file, mime_type, file_name) as call:
+        with upload_call("/api/external/media", file, mime_type, file_name) as call:
             return UploadedMedia.model_validate_json(self._content(call))
+
+    def upload_template_media(
+        self, file: File, *, mime_type: str | None = None, file_name: str | None = None
+    ) -> TemplateMedia:
+        """Gives upstream an example for the header of a template, which names its `handle`."""
+        with upload_call("/api/external/template-media", file, mime_type, file_name) as call:
+            return TemplateMedia.model_validate_json(self._content(call))
 
     def download_media(self, url: str, to: str | os.PathLike[str]) -> int:
         """Stores the file of a `mediaUrl` or `mediaPath` under a path, which has it once it is whole; returns its size."""

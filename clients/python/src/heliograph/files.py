@@ -18,20 +18,20 @@ CHUNK_BYTES = 64 * 1024
 
 
 @contextmanager
-def upload_call(file: File, mime_type: str | None, file_name: str | None) -> Iterator[Call]:
+def upload_call(to: str, file: File, mime_type: str | None, file_name: str | None) -> Iterator[Call]:
     """The form that carries a file. It is read while it is sent."""
     if isinstance(file, (str, os.PathLike)):
         path = Path(file)
         with path.open("rb") as opened:
-            yield _form(opened, mime_type, file_name or path.name)
+            yield _form(to, opened, mime_type, file_name or path.name)
     else:
         known = getattr(file, "name", None)
-        yield _form(file, mime_type, file_name or (Path(known).name if isinstance(known, str) else "file"))
+        yield _form(to, file, mime_type, file_name or (Path(known).name if isinstance(known, str) else "file"))
 
 
-def _form(file: BinaryIO | bytes, mime_type: str | None, name: str) -> Call:
+def _form(to: str, file: BinaryIO | bytes, mime_type: str | None, name: str) -> Call:
     guessed = mime_type or mimetypes.guess_type(name)[0] or "application/octet-stream"
-    return Call("POST", "/api/external/media", files={"file": (name, file, guessed)})
+    return Call("POST", to, files={"file": (name, file, guessed)})
 
 
 @contextmanager

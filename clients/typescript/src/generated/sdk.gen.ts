@@ -1080,7 +1080,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Upload the example of a template header
      *
-     * A form with one file, which is given to upstream at once and not kept here. Its `handle` goes into the header of the template that is created, `"example": {"header_handle": ["…"]}`, or into `profile_picture_handle` of a profile; both are calls of [the Cloud API](/docs/tenants/cloud-api). A message that is made from the template names an uploaded file (`med_…`) or a link, never a handle. Limits: images (JPEG, PNG) 5 MiB, video (MP4) 16 MiB, documents (PDF) 100 MiB.
+     * A form with one file, which is given to upstream at once and not kept here. Its `handle` goes into the header of the template that is created, `"example": {"header_handle": ["…"]}`, or into `profile_picture_handle` of a profile; both are calls of the Cloud API. A message that is made from the template names an uploaded file (`med_…`) or a link, never a handle. Limits: images (JPEG, PNG) 5 MiB, video (MP4) 16 MiB, documents (PDF) 100 MiB.
      *
      * Scope: `send`.
      */

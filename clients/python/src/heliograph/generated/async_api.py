@@ -581,12 +581,3 @@ class AsyncApi(AsyncCore):
         Scope: `erase`.
         """
         return await self._call(models.Erasure.model_validate_json, "GET", f"/api/external/erasures/{path_part(id)}")
-
-    async def upload_template_media(self) -> models.TemplateMedia:
-        """Upload the example of a template header.
-
-        A form with one file, which is given to upstream at once and not kept here. Its `handle` goes into the header of the template that is created, `"example": {"header_handle": ["…"]}`, or into `profile_picture_handle` of a profile; both are calls of [the Cloud API](/docs/tenants/cloud-api). A message that is made from the template names an uploaded file (`med_…`) or a link, never a handle. Limits: images (JPEG, PNG) 5 MiB, video (MP4) 16 MiB, documents (PDF) 100 MiB.
-
-        Scope: `send`.
-        """
-        return await self._call(models.TemplateMedia.model_validate_json, "POST", "/api/external/template-media")
