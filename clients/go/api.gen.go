@@ -857,10 +857,11 @@ type MediaReadyEventData struct {
 
 // Message defines model for Message.
 type Message struct {
-	Caption        string    `json:"caption,omitempty"`
-	ContextID      string    `json:"contextId,omitempty"`
-	ConversationID string    `json:"conversationId"`
-	CreatedAt      time.Time `json:"createdAt"`
+	Call           *MessageCall `json:"call,omitempty"`
+	Caption        string       `json:"caption,omitempty"`
+	ContextID      string       `json:"contextId,omitempty"`
+	ConversationID string       `json:"conversationId"`
+	CreatedAt      time.Time    `json:"createdAt"`
 
 	// Direction One of inbound, outbound.
 	Direction     string          `json:"direction"`
@@ -899,13 +900,25 @@ type Message struct {
 	Type         string     `json:"type"`
 }
 
+// MessageCall defines model for MessageCall.
+type MessageCall struct {
+	DurationSeconds *int       `json:"durationSeconds"`
+	EndedAt         *time.Time `json:"endedAt"`
+	ErrorCode       *int       `json:"errorCode"`
+	StartedAt       *time.Time `json:"startedAt"`
+
+	// State One of ringing, accepted, failed, rejected, completed.
+	State string `json:"state"`
+}
+
 // MessageDetails defines model for MessageDetails.
 type MessageDetails struct {
-	Attempts       *int      `json:"attempts,omitempty"`
-	Caption        string    `json:"caption,omitempty"`
-	ContextID      string    `json:"contextId,omitempty"`
-	ConversationID string    `json:"conversationId"`
-	CreatedAt      time.Time `json:"createdAt"`
+	Attempts       *int         `json:"attempts,omitempty"`
+	Call           *MessageCall `json:"call,omitempty"`
+	Caption        string       `json:"caption,omitempty"`
+	ContextID      string       `json:"contextId,omitempty"`
+	ConversationID string       `json:"conversationId"`
+	CreatedAt      time.Time    `json:"createdAt"`
 
 	// Direction One of inbound, outbound.
 	Direction     string               `json:"direction"`

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { callIdOf } from '../../features/messages/calls.ts';
 import {
   findReadableMessage,
   markMessageRead,
@@ -37,7 +38,8 @@ export const markMessageReadOperation = restOperation({
     const message = await findReadableMessage(database, wabaId, id);
     if (message === null) throw notFound();
     const { direction, phoneNumberId, upstreamId } = message;
-    if (direction !== 'inbound' || upstreamId === null) throw new ApiError('message_not_inbound');
+    const isMessage = upstreamId !== null && callIdOf(upstreamId) === null;
+    if (direction !== 'inbound' || !isMessage) throw new ApiError('message_not_inbound');
     await callUpstream(call, wabaId, (client, token) =>
       client.sendReadReceipt({ phoneNumberId, upstreamId, typingIndicator, token }),
     );

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { CALL_STATES, callIdOf, readCall } from '../../features/messages/calls.ts';
 import {
   type ConversationMessage,
   editedMessageJson,
@@ -68,7 +69,7 @@ export function messageMembers(
 ) {
   return {
     serviceMessageId: row.id,
-    metaMessageId: row.upstreamId,
+    metaMessageId: callIdOf(row.upstreamId) ?? row.upstreamId,
     conversationId: row.conversationId,
     phoneNumberId: row.phoneNumberId,
     direction: row.direction,
@@ -89,8 +90,20 @@ export function messageMembers(
     ...(row.targetId !== null && { targetId: row.targetId }),
     ...(row.supersededBy !== null && { supersededBy: row.supersededBy }),
     ...(row.groupSender !== null && { sender: row.groupSender }),
+    ...(callIdOf(row.upstreamId) !== null && { call: callMembers(row.content) }),
     ...mediaMembers(row, linkTo),
     ...annotationMembers(annotations),
+  };
+}
+
+function callMembers(content: string) {
+  const { state, startedAt, endedAt, durationSeconds, errorCode } = readCall(content);
+  return {
+    state,
+    startedAt: startedAt?.toISOString() ?? null,
+    endedAt: endedAt?.toISOString() ?? null,
+    durationSeconds,
+    errorCode,
   };
 }
 
@@ -236,6 +249,17 @@ export const Message = named('Message', {
         statusAt: nullable(DATE_TIME),
       }),
     ),
+  ),
+  /** Of a call, whose type is `call`: what upstream has reported of it so far. */
+  call: Type.Optional(
+    named('MessageCall', {
+      state: Type.Enum([...CALL_STATES]),
+      startedAt: nullable(DATE_TIME, '2026-11-21T09:30:05.000Z'),
+      endedAt: nullable(DATE_TIME, '2026-11-21T09:32:05.000Z'),
+      durationSeconds: nullable(Type.Integer(), 120),
+      /** Upstream's code of a call that failed. */
+      errorCode: nullable(Type.Integer()),
+    }),
   ),
   mediaPending: Type.Boolean(),
   mediaUrl: nullable(

@@ -7,7 +7,8 @@ export type MessageOrigin = 'business_app' | 'history' | 'other_responder';
 
 type NewAppMessage = Omit<NewInboundMessage, 'placeholder' | 'groupSender'> & {
   direction: 'inbound' | 'outbound';
-  origin: MessageOrigin;
+  /** Null: a call. */
+  origin: MessageOrigin | null;
 };
 
 /** Messages that are there and those that were erased stay as they are. */

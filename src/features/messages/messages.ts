@@ -104,7 +104,8 @@ export async function numbersWithMessages(
     `select n.number from unnest(:wabaIds::text[], :numbers::text[]) as n (waba, number)
       where exists (select from messages m
                      where m.waba_id = n.waba and m.created_at > now() - :days * interval '1 day'
-                       and m.phone_number_id = n.number and m.direction = 'inbound' and m.origin is null)`,
+                       and m.phone_number_id = n.number and m.direction = 'inbound' and m.origin is null
+                       and m.type <> 'call')`,
     {
       wabaIds: numbers.map(({ wabaId }) => wabaId),
       numbers: numbers.map(({ phoneNumberId }) => phoneNumberId),

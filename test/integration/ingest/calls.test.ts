@@ -49,7 +49,7 @@ describe('a call', () => {
     expect(await only()).toMatchObject({
       customer: { waId: CALLER, userId: USER },
       customerServiceWindow: { isOpen: true, lastInboundAt: null },
-      lastMessage: null,
+      lastMessage: { type: 'call', call: { state: 'ringing' } },
     });
     const { lastCallAt, expiresAt } = (await only()).customerServiceWindow;
     expect(Date.parse(expiresAt) - Date.parse(lastCallAt)).toBe(24 * HOUR_S * 1_000);
@@ -95,7 +95,8 @@ describe('a call', () => {
       call(62, { event: 'terminate' }),
       status('RINGING'),
     );
-    expect(await conversations()).toEqual([]);
+    expect(await conversations()).toHaveLength(1);
+    expect((await only()).customerServiceWindow).toMatchObject({ isOpen: false, lastInboundAt: null });
     await takeIn(database, status('ACCEPTED'));
     expect((await only()).customerServiceWindow.isOpen).toBe(true);
   });

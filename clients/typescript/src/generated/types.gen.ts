@@ -682,6 +682,7 @@ export type Message = {
     supersededBy?: string;
     sender?: string;
     participants?: Array<MessageParticipant>;
+    call?: MessageCall;
     mediaPending: boolean;
     mediaUrl: string | null;
     mediaError?: MediaError;
@@ -699,6 +700,17 @@ export type Message = {
     message: {
         [key: string]: unknown;
     };
+};
+
+/**
+ * MessageCall
+ */
+export type MessageCall = {
+    state: 'ringing' | 'accepted' | 'failed' | 'rejected' | 'completed';
+    startedAt: string | null;
+    endedAt: string | null;
+    durationSeconds: number | null;
+    errorCode: number | null;
 };
 
 /**
@@ -729,6 +741,7 @@ export type MessageDetails = {
     supersededBy?: string;
     sender?: string;
     participants?: Array<MessageParticipant>;
+    call?: MessageCall;
     mediaPending: boolean;
     mediaUrl: string | null;
     mediaError?: MediaError;

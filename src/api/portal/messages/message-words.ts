@@ -27,6 +27,8 @@ export function wordsOf(type: string, content: Members): string {
           .filter(Boolean)
           .join(', ') || coordinates(content)
       );
+    case 'call':
+      return callWords(content);
     case 'order':
       return orderWords(content);
     case 'system':
@@ -49,6 +51,11 @@ function interactiveWords(content: Members): string {
 
 function coordinates({ latitude, longitude }: Members): string {
   return [latitude, longitude].map(textOf).filter(Boolean).join(', ');
+}
+
+function callWords({ status, duration }: Members): string {
+  const seconds = typeof duration === 'number' ? `, ${duration} s` : '';
+  return `${textOf(status).toLowerCase()}${seconds}`;
 }
 
 function orderWords(content: Members): string {

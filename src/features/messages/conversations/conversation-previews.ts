@@ -1,5 +1,6 @@
 import type { Database } from '../../../platform/postgres/database.ts';
 import { query } from '../../../platform/postgres/sql.ts';
+import { NOT_WRITTEN } from './conversations.ts';
 
 /** What a list shows of a conversation beside its customer. */
 export type ConversationPreview = {
@@ -36,7 +37,7 @@ export async function previewConversations(
         select max(k.created_at) as at
           from (select direction, type, created_at from messages
                  where conversation_id = c.id order by id desc limit ${NEWEST}) as k
-         where k.direction = 'inbound' and k.type not in ('system', 'edit', 'revoke')) as written
+         where k.direction = 'inbound' and k.type not in ${NOT_WRITTEN}) as written
       where c.waba_id = :wabaId and c.id = any (cast(:ids as bigint[]))`,
     { wabaId, ids },
   );

@@ -163,8 +163,8 @@ const MAX_SCANNED_MESSAGES = 20_000;
 /** A time behind its arrival would keep the window open for ever. Messages that overtook each other on their way: the latest of so many counts. */
 const NEWEST_INBOUND = 50;
 
-/** Upstream says these about a customer; he wrote nothing. */
-const NOT_WRITTEN = `('system', 'edit', 'revoke')`;
+/** Upstream says these about a customer; the customer wrote nothing. */
+export const NOT_WRITTEN = `('system', 'edit', 'revoke', 'call')`;
 
 const newestMessages = (limit: number) =>
   `select x.id, x.direction, x.type from messages x where x.conversation_id = c.id order by x.id desc limit ${limit}`;

@@ -68,7 +68,7 @@ export async function findThread(
          select coalesce(m.sent_at, m.created_at) as at
            from (select x.id, x.direction from messages x where x.conversation_id = c.id
                   order by x.id desc limit ${MAX_SCANNED}) as k
-           join messages m on m.id = k.id and m.origin is null
+           join messages m on m.id = k.id and m.origin is null and m.type <> 'call'
           where k.direction = 'inbound' order by k.id desc limit 1) as written
               on coalesce(c.thread_since, copied.at) is not null`,
     { wabaId, conversationId },

@@ -537,6 +537,7 @@ class Message(Model):
     superseded_by: str | None = Field(default=None, alias="supersededBy")
     sender: str | None = Field(default=None)
     participants: list[MessageParticipant] | None = Field(default=None)
+    call: MessageCall | None = Field(default=None)
     media_pending: bool = Field(alias="mediaPending")
     media_url: str | None = Field(alias="mediaUrl")
     media_error: MediaError | None = Field(default=None, alias="mediaError")
@@ -550,6 +551,14 @@ class Message(Model):
     edited_message: dict[str, Any] | None = Field(default=None, alias="editedMessage")
     revoked_at: datetime | None = Field(default=None, alias="revokedAt")
     message: dict[str, Any]
+
+
+class MessageCall(Model):
+    state: Literal["ringing", "accepted", "failed", "rejected", "completed"] | str
+    started_at: datetime | None = Field(alias="startedAt")
+    ended_at: datetime | None = Field(alias="endedAt")
+    duration_seconds: int | None = Field(alias="durationSeconds")
+    error_code: int | None = Field(alias="errorCode")
 
 
 class MessageDetails(Model):
@@ -574,6 +583,7 @@ class MessageDetails(Model):
     superseded_by: str | None = Field(default=None, alias="supersededBy")
     sender: str | None = Field(default=None)
     participants: list[MessageParticipant] | None = Field(default=None)
+    call: MessageCall | None = Field(default=None)
     media_pending: bool = Field(alias="mediaPending")
     media_url: str | None = Field(alias="mediaUrl")
     media_error: MediaError | None = Field(default=None, alias="mediaError")
