@@ -1,4 +1,3 @@
-import type { CallFacts, CallState } from '../../features/messages/calls.ts';
 import { items, type JsonNode, member, stringOf, textOf } from '../../platform/json/json-text.ts';
 import { boundedIdOf } from '../../platform/json/storable-text.ts';
 import { type PersonIds, timestampOf, waIdOf } from './item-context.ts';
@@ -36,10 +35,21 @@ function callOf(call: JsonNode, phone: string, user: string): Call | null {
   return at === null || (waId === null && userId === null) ? null : { waId, userId, at };
 }
 
-type CallItem = PersonIds & CallFacts & { callId: string };
+type CallState = 'ringing' | 'accepted' | 'failed' | 'rejected' | 'completed';
+
+type CallItem = PersonIds & {
+  callId: string;
+  direction: 'inbound' | 'outbound';
+  state: CallState;
+  at: Date | null;
+  startedAt: Date | null;
+  endedAt: Date | null;
+  durationSeconds: number | null;
+  errorCode: number | null;
+};
 
 /**
- * What a value of the field `calls` says of each call that names its customer: beginnings, ends and statuses. Samples of
+ * Reads the reports of a value of the field `calls`, each of which names its customer: beginnings, ends and statuses. Samples of
  * upstream have `from` and `to` the wrong way round, so the customer is whichever is not the business.
  */
 export function readCallItems(value: JsonNode): CallItem[] {
