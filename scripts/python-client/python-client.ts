@@ -33,7 +33,7 @@ function addOthers(document: OpenApiDocument, { models, requests }: Writers): vo
   const add = (writer: TypeWriter, name: string) => {
     if (name in components) writer.typeOf({ $ref: `#/components/schemas/${name}` }, '');
   };
-  add(models, 'UploadedMedia');
+  for (const name of ['UploadedMedia', 'TemplateMedia']) add(models, name);
   add(models, 'ErrorCode');
   add(requests, 'ExportRequest');
 }

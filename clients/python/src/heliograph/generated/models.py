@@ -1028,6 +1028,10 @@ class StatusEventData(Model):
     """Further members of the body of upstream, such as `conversation_context`. Absent where there are none."""
 
 
+class TemplateMedia(Model):
+    handle: str
+
+
 class TestConnectionResponse(Model):
     status: Literal["ok"]
 
