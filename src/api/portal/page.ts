@@ -1,7 +1,9 @@
+import type { Brand } from '../../features/accounts/brands.ts';
 import type { RequestError } from '../../platform/request-input.ts';
 import { mayUse } from './access/link-access.ts';
 import { isOperatorElsewhere, type Viewer } from './access/viewer.ts';
 import { assetUrl } from './asset-urls.ts';
+import { accentHref, logoHref } from './brand/brand-links.ts';
 import { type Notice, noticeBox } from './components/notice.ts';
 import { exactTime } from './components/time.ts';
 import { type Child, html, type Markup, nothing } from './markup.ts';
@@ -41,6 +43,8 @@ export type PageView = {
   /** Requests for keys that an operator decides on. */
   pendingApprovals?: number;
   hasSandbox?: boolean;
+  /** Null: ours. */
+  brand?: Brand | null;
   /** More style sheets and scripts: names of files in `assets`, or URLs. */
   assets?: readonly string[];
 };
@@ -52,9 +56,10 @@ export function renderPage(view: PageView & { viewer: Viewer | null }): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${view.title} · Heliograph</title>
-<link rel="icon" href="${assetUrl('heliograph.svg')}" type="image/svg+xml">
+<title>${view.title} · ${brandName(view)}</title>
+${icon(view)}
 <link rel="stylesheet" href="${assetUrl('portal.css')}">
+${view.brand?.accentColor && html`<link rel="stylesheet" href="${accentHref(view.brand.accentColor)}">`}
 ${assetLinks(view.assets ?? [])}
 <script src="${assetUrl('portal.js')}" defer></script>
 </head>
@@ -76,7 +81,7 @@ function assetLinks(assets: readonly string[]): Markup[] {
 function signedOutBody(view: PageView): Markup {
   return html`<body class="signed-out">
 <main id="main">
-<p class="brand">${brand()}</p>
+<p class="brand">${brand(view)}</p>
 <div class="card">
 <h1>${view.title}</h1>
 ${view.lead && html`<p class="lead">${view.lead}</p>`}
@@ -91,7 +96,7 @@ function signedInBody(view: PageView, viewer: Viewer): Markup {
   return html`<body>
 <a class="skip" href="#main">Skip to the content</a>
 <header class="top">
-<a class="brand" href="/portal">${brand()}</a>
+<a class="brand" href="/portal">${brand(view)}</a>
 ${view.waba && wabaInView(view.waba)}
 ${!isOperatorElsewhere(viewer) && mayUse(viewer.link, 'GET', '/portal/alerts') && bell(view.newAlerts ?? 0)}
 <input type="checkbox" id="menu" class="menu-switch" aria-label="Show the menu"><label for="menu" class="menu-label">Menu</label>
@@ -158,8 +163,20 @@ function passwordNotice({ passwordLink, passwordLinkBy }: Viewer): Markup {
   return noticeBox({ kind: 'warning', text });
 }
 
-function brand(): Markup {
-  return html`<img src="${assetUrl('heliograph.svg')}" alt="" width="24" height="24"> <span>Heliograph</span>`;
+function brandName({ brand: own }: PageView): string {
+  return own?.name ?? 'Heliograph';
+}
+
+function icon({ brand: own }: PageView): Markup {
+  if (own?.logoHash) return html`<link rel="icon" href="${logoHref(own.logoHash)}">`;
+  return html`<link rel="icon" href="${assetUrl('heliograph.svg')}" type="image/svg+xml">`;
+}
+
+/** A brand without a logo has its name alone: our sign is not its own. */
+function brand(view: PageView): Markup {
+  const { name = null, logoHash = null } = view.brand ?? {};
+  const src = logoHash !== null ? logoHref(logoHash) : name === null ? assetUrl('heliograph.svg') : null;
+  return html`${src !== null && html`<img src="${src}" alt="" height="24">`} <span class="brand-name">${brandName(view)}</span>`;
 }
 
 function wabaInView({ wabaId, businessName }: WabaInView): Markup {

@@ -8,6 +8,7 @@ import { policyPages } from './accounts/policy-pages.ts';
 import { alertsPages } from './alerts/alerts-pages.ts';
 import { ASSET_DIRECTORY, ASSET_PREFIX } from './asset-urls.ts';
 import { auditPages } from './audit/audit-pages.ts';
+import { brandFiles } from './brand/brand-files.ts';
 import { optOutPages } from './customers/opt-out-pages.ts';
 import { deliveryPages } from './deliveries/delivery-page.ts';
 import { endpointPages } from './endpoints/endpoint-pages.ts';
@@ -39,6 +40,7 @@ export async function portalRoutes(scope: PortalApp, context: PortalContext): Pr
     guardBodies(pages as unknown as FastifyInstance, BODY_LIMITS);
     await requirePortalAccess(pages, context);
     accessPages(pages, context);
+    brandFiles(pages, context);
     overviewPages(pages, context);
     alertsPages(pages, context);
     endpointPages(pages, context);

@@ -1,4 +1,5 @@
 import { AUDIT_OPERATIONS } from './audit.ts';
+import { BRAND_OPERATIONS } from './brands.ts';
 import { ENDPOINT_OPERATIONS } from './endpoints.ts';
 import { HOOK_OPERATIONS } from './hooks.ts';
 import { KEY_OPERATIONS } from './keys.ts';
@@ -17,6 +18,7 @@ export const PLATFORM_OPERATIONS: readonly PlatformOperation[] = [
   ...ENDPOINT_OPERATIONS,
   ...USER_OPERATIONS,
   ...PORTAL_SESSION_OPERATIONS,
+  ...BRAND_OPERATIONS,
   ...AUDIT_OPERATIONS,
   listOperationEvents,
   ...HOOK_OPERATIONS,

@@ -93,6 +93,7 @@ export async function countRecentLinks(trx: Transaction, userId: string): Promis
 
 export type SeenPortalLink = Omit<PortalLinkGrant, 'id' | 'capabilities'> & {
   isOpen: boolean;
+  tenantId: string;
   businessName: string;
 };
 
@@ -100,7 +101,7 @@ export type SeenPortalLink = Omit<PortalLinkGrant, 'id' | 'capabilities'> & {
 export async function findPortalLink(database: Database, tokenHash: Buffer): Promise<SeenPortalLink | null> {
   return await queryOne<SeenPortalLink>(
     database,
-    `select ${IS_OPEN} as "isOpen", t.business_name as "businessName", l.return_url as "returnUrl", l.refresh_url as "refreshUrl",
+    `select ${IS_OPEN} as "isOpen", t.id as "tenantId", t.business_name as "businessName", l.return_url as "returnUrl", l.refresh_url as "refreshUrl",
             l.embed_origin as "embedOrigin"
        from portal_links l join tenants t on t.id = l.tenant_id where l.token_hash = :tokenHash`,
     { tokenHash },

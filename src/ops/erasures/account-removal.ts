@@ -11,6 +11,7 @@ import {
   knownWaba,
   listTenantWabas,
 } from '../../features/accounts/accounts.ts';
+import { forgetBrandOfTenant } from '../../features/accounts/brands.ts';
 import { deleteEndpoint } from '../../features/endpoints/endpoint-modes.ts';
 import { deleteKeysOfWaba, revokeKeysOfWaba } from '../../features/keys/key-request-store.ts';
 import { forgetTenantOfUsers } from '../../features/users/user-store.ts';
@@ -98,6 +99,7 @@ export async function deleteEmptyWaba(trx: Transaction, wabaId: string): Promise
 /** Its users, invitations and sessions end. The row stays when removed WABAs of it do. */
 export async function closeTenant(trx: Transaction, tenantId: string): Promise<void> {
   await forgetTenantOfUsers(trx, tenantId);
+  await forgetBrandOfTenant(trx, tenantId);
   await closeTenantRow(trx, tenantId);
   await unlessReferred(trx, async (savepoint) => await deleteTenantRow(savepoint, tenantId));
 }

@@ -23,6 +23,7 @@ import * as userRefs from './migrations/0015-user-refs.ts';
 import * as earlyStarts from './migrations/0016-early-starts.ts';
 import * as usageDays from './migrations/0017-usage-days.ts';
 import * as framedPortal from './migrations/0018-framed-portal.ts';
+import * as brands from './migrations/0019-brands.ts';
 import { query } from './sql.ts';
 
 /** One that sets `transaction` to false runs without one, as a concurrent index needs it. */
@@ -50,6 +51,7 @@ export const MIGRATIONS: Migrations = {
   '0016-early-starts': { up: earlyStarts.up, down: earlyStarts.down },
   '0017-usage-days': { up: usageDays.up, down: usageDays.down },
   '0018-framed-portal': { up: framedPortal.up, down: framedPortal.down },
+  '0019-brands': { up: brands.up, down: brands.down },
 };
 
 export type SchemaState = {

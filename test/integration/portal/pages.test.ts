@@ -22,6 +22,7 @@ const BESIDE = [
   '/portal/w/:wabaId/replays/:id/progress',
   '/portal/w/:wabaId/endpoints/:id/tests/:deliveryId/outcome',
   '/portal/w/:wabaId/endpoints/:id/tests/:deliveryId',
+  '/portal/brand/:file',
   '/portal/enter/:token',
   '/portal/invitations/:token',
   '/portal/set-up',

@@ -101,6 +101,7 @@ const TABLES = {
       'endpoint_failures',
       'endpoint_changes',
       'platform_keys',
+      'brands',
       'operations_hooks',
       'rate_limits',
     ],

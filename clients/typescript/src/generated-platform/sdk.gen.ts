@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import type { Client, Options as Options2, TDataShape } from '../generated/client/index.js';
-import type { CheckTenantWabaData, CheckTenantWabaErrors, CheckTenantWabaResponses, CreatePortalSessionData, CreatePortalSessionErrors, CreatePortalSessionResponses, DeleteOperationsHookData, DeleteOperationsHookErrors, DeleteOperationsHookResponses, DeleteTenantEndpointData, DeleteTenantEndpointErrors, DeleteTenantEndpointResponses, DeleteTenantKeyData, DeleteTenantKeyErrors, DeleteTenantKeyResponses, DeleteTenantUserData, DeleteTenantUserErrors, DeleteTenantUserResponses, EndPortalSessionsData, EndPortalSessionsErrors, EndPortalSessionsResponses, GetOperationsHookData, GetOperationsHookErrors, GetOperationsHookResponses, GetOwnPlatformKeyData, GetOwnPlatformKeyErrors, GetOwnPlatformKeyResponses, GetPlatformDocumentData, GetPlatformDocumentErrors, GetPlatformDocumentResponses, GetTenantData, GetTenantErrors, GetTenantResponses, ListOperationEventsData, ListOperationEventsErrors, ListOperationEventsResponses, ListOperationsHooksData, ListOperationsHooksErrors, ListOperationsHooksResponses, ListPlatformAuditData, ListPlatformAuditErrors, ListPlatformAuditResponses, ListTenantsData, ListTenantsErrors, ListTenantsResponses, ListTenantUsersData, ListTenantUsersErrors, ListTenantUsersResponses, PutOperationsHookData, PutOperationsHookErrors, PutOperationsHookResponses, PutTenantData, PutTenantEndpointData, PutTenantEndpointErrors, PutTenantEndpointResponses, PutTenantErrors, PutTenantKeyData, PutTenantKeyErrors, PutTenantKeyResponses, PutTenantPolicyData, PutTenantPolicyErrors, PutTenantPolicyResponses, PutTenantResponses, PutTenantUserData, PutTenantUserErrors, PutTenantUserResponses, PutWabaData, PutWabaErrors, PutWabaResponses, RemoveTenantData, RemoveTenantErrors, RemoveTenantResponses, RemoveWabaData, RemoveWabaErrors, RemoveWabaResponses, RotateOperationsHookSecretData, RotateOperationsHookSecretErrors, RotateOperationsHookSecretResponses, RotateTenantKeyData, RotateTenantKeyErrors, RotateTenantKeyResponses, TestOperationsHookData, TestOperationsHookErrors, TestOperationsHookResponses, UpdateTenantData, UpdateTenantErrors, UpdateTenantResponses } from './types.gen.js';
+import type { CheckTenantWabaData, CheckTenantWabaErrors, CheckTenantWabaResponses, CreatePortalSessionData, CreatePortalSessionErrors, CreatePortalSessionResponses, DeleteOperationsHookData, DeleteOperationsHookErrors, DeleteOperationsHookResponses, DeleteTenantEndpointData, DeleteTenantEndpointErrors, DeleteTenantEndpointResponses, DeleteTenantKeyData, DeleteTenantKeyErrors, DeleteTenantKeyResponses, DeleteTenantUserData, DeleteTenantUserErrors, DeleteTenantUserResponses, EndPortalSessionsData, EndPortalSessionsErrors, EndPortalSessionsResponses, GetOperationsHookData, GetOperationsHookErrors, GetOperationsHookResponses, GetOwnPlatformKeyData, GetOwnPlatformKeyErrors, GetOwnPlatformKeyResponses, GetPlatformDocumentData, GetPlatformDocumentErrors, GetPlatformDocumentResponses, GetTenantData, GetTenantErrors, GetTenantResponses, ListOperationEventsData, ListOperationEventsErrors, ListOperationEventsResponses, ListOperationsHooksData, ListOperationsHooksErrors, ListOperationsHooksResponses, ListPlatformAuditData, ListPlatformAuditErrors, ListPlatformAuditResponses, ListTenantsData, ListTenantsErrors, ListTenantsResponses, ListTenantUsersData, ListTenantUsersErrors, ListTenantUsersResponses, PutBrandData, PutBrandErrors, PutBrandResponses, PutOperationsHookData, PutOperationsHookErrors, PutOperationsHookResponses, PutTenantBrandData, PutTenantBrandErrors, PutTenantBrandResponses, PutTenantData, PutTenantEndpointData, PutTenantEndpointErrors, PutTenantEndpointResponses, PutTenantErrors, PutTenantKeyData, PutTenantKeyErrors, PutTenantKeyResponses, PutTenantPolicyData, PutTenantPolicyErrors, PutTenantPolicyResponses, PutTenantResponses, PutTenantUserData, PutTenantUserErrors, PutTenantUserResponses, PutWabaData, PutWabaErrors, PutWabaResponses, RemoveTenantData, RemoveTenantErrors, RemoveTenantResponses, RemoveWabaData, RemoveWabaErrors, RemoveWabaResponses, RotateOperationsHookSecretData, RotateOperationsHookSecretErrors, RotateOperationsHookSecretResponses, RotateTenantKeyData, RotateTenantKeyErrors, RotateTenantKeyResponses, TestOperationsHookData, TestOperationsHookErrors, TestOperationsHookResponses, UpdateTenantData, UpdateTenantErrors, UpdateTenantResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -398,6 +398,44 @@ export class PlatformApi extends HeyApiClient {
         return (options.client ?? this.client).post<CreatePortalSessionResponses, CreatePortalSessionErrors, ThrowOnError>({
             security: [{ scheme: 'bearer', type: 'http' }],
             url: '/api/platform/tenants/{externalId}/portal-sessions',
+            ...options,
+            headers: {
+                'Content-Type': 'application/json',
+                ...options.headers
+            }
+        });
+    }
+    
+    /**
+     * Set name, logo and colour of the portal
+     *
+     * For all tenants that have no values of their own, and for the sign-in. Null removes a value; what is left out stays. The accent colour is that of buttons: white text on it needs a contrast of 4.5:1, or it is refused with the contrast that it has. The kind of the logo is found by its bytes; SVG is none of them.
+     *
+     * Scope: `tenants`.
+     */
+    public putBrand<ThrowOnError extends boolean = true>(options?: Options<PutBrandData, ThrowOnError>) {
+        return (options?.client ?? this.client).put<PutBrandResponses, PutBrandErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/platform/brand',
+            ...options,
+            headers: {
+                'Content-Type': 'application/json',
+                ...options?.headers
+            }
+        });
+    }
+    
+    /**
+     * Set name, logo and colour of the portal for a tenant
+     *
+     * Null removes a value; what is left out stays. The accent colour is that of buttons: white text on it needs a contrast of 4.5:1, or it is refused with the contrast that it has. The kind of the logo is found by its bytes; SVG is none of them.
+     *
+     * Scope: `tenants`.
+     */
+    public putTenantBrand<ThrowOnError extends boolean = true>(options: Options<PutTenantBrandData, ThrowOnError>) {
+        return (options.client ?? this.client).put<PutTenantBrandResponses, PutTenantBrandErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/platform/tenants/{externalId}/brand',
             ...options,
             headers: {
                 'Content-Type': 'application/json',

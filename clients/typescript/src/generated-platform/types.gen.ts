@@ -5,6 +5,24 @@ export type ClientOptions = {
 };
 
 /**
+ * Brand
+ */
+export type Brand = {
+    name: string | null;
+    accentColor: string | null;
+    logoUrl: string | null;
+};
+
+/**
+ * BrandInput
+ */
+export type BrandInput = {
+    name?: string | null;
+    accentColor?: string | null;
+    logo?: string | null;
+};
+
+/**
  * CreatedWebhookEndpoint
  */
 export type CreatedWebhookEndpoint = {
@@ -2160,6 +2178,133 @@ export type CreatePortalSessionResponses = {
 };
 
 export type CreatePortalSessionResponse = CreatePortalSessionResponses[keyof CreatePortalSessionResponses];
+
+export type PutBrandData = {
+    body?: BrandInput;
+    path?: never;
+    query?: never;
+    url: '/api/platform/brand';
+};
+
+export type PutBrandErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_json`: The body is not valid JSON.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     *
+     * `ip_not_allowed`: The API key may not be used from this address.
+     */
+    403: Error;
+    /**
+     * `body_too_large`: The request body is too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
+     */
+    415: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type PutBrandError = PutBrandErrors[keyof PutBrandErrors];
+
+export type PutBrandResponses = {
+    /**
+     * The brand as it is now.
+     */
+    200: Brand;
+};
+
+export type PutBrandResponse = PutBrandResponses[keyof PutBrandResponses];
+
+export type PutTenantBrandData = {
+    body?: BrandInput;
+    path: {
+        /**
+         * Your own id of the tenant: 1 to 128 letters, digits or `. _ ~ -`. It stands in logs, so use no phone number and no address.
+         */
+        externalId: string;
+    };
+    query?: never;
+    url: '/api/platform/tenants/{externalId}/brand';
+};
+
+export type PutTenantBrandErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_json`: The body is not valid JSON.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     *
+     * `ip_not_allowed`: The API key may not be used from this address.
+     */
+    403: Error;
+    /**
+     * `unknown_tenant`: There is no such tenant.
+     */
+    404: Error;
+    /**
+     * `body_too_large`: The request body is too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
+     */
+    415: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type PutTenantBrandError = PutTenantBrandErrors[keyof PutTenantBrandErrors];
+
+export type PutTenantBrandResponses = {
+    /**
+     * The brand as it is now.
+     */
+    200: Brand;
+};
+
+export type PutTenantBrandResponse = PutTenantBrandResponses[keyof PutTenantBrandResponses];
 
 export type ListPlatformAuditData = {
     body?: never;

@@ -1,4 +1,5 @@
 import { listTenantWabas } from '../../../features/accounts/accounts.ts';
+import { brandOf } from '../../../features/accounts/brands.ts';
 import type { LinkPage, SeenPortalLink } from '../../../features/users/portal-link-store.ts';
 import { openPortalLink, seePortalLink } from '../../../features/users/portal-links.ts';
 import { postForm } from '../components/form.ts';
@@ -54,6 +55,7 @@ export function enterPages(app: PortalApp, context: PortalContext): void {
 async function linkHere(visit: Visit): Promise<SeenPortalLink | null> {
   const { request, reply, context } = visit;
   const link = await seePortalLink(context.database, visit.param('token'));
+  if (link !== null) request.portalBrand = await brandOf(context.database, link.tenantId);
   if (link === null || isInPlace(request, link)) {
     request.portalFrameOrigin = link?.embedOrigin ?? null;
     setPortalHeaders(reply);

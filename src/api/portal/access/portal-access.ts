@@ -1,6 +1,7 @@
 import cookie from '@fastify/cookie';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { findWaba } from '../../../features/accounts/accounts.ts';
+import { brandOf } from '../../../features/accounts/brands.ts';
 import { isSuspended } from '../../../features/accounts/suspension.ts';
 import { countWaitingKeyRequests } from '../../../features/keys/key-requests.ts';
 import { stepOf } from '../../../features/users/sign-in-policy.ts';
@@ -50,6 +51,7 @@ export async function requirePortalAccess(scope: PortalApp, context: PortalConte
   scope.decorateRequest('portalAwaiting', null);
   scope.decorateRequest('portalLinkOver', null);
   scope.decorateRequest('portalFrameOrigin', null);
+  scope.decorateRequest('portalBrand', null);
   scope.decorateRequest('portalWaba', null);
   scope.decorateRequest('portalNewAlerts', null);
   scope.decorateRequest('portalPendingApprovals', 0);
@@ -71,7 +73,11 @@ export async function requirePortalAccess(scope: PortalApp, context: PortalConte
   refuseForeignForms(scope, tokens, publicUrl);
   scope.addHook('onRequest', async (request, reply) => await checkAccess(request, reply, database));
   scope.addHook('preHandler', async (request) => {
-    await Promise.all([countNews(request, database), findPlace(request, database)]);
+    await Promise.all([
+      countNews(request, database),
+      findPlace(request, database),
+      findBrand(request, database),
+    ]);
   });
   requireDeclaredAccess(scope);
   requireNeedsOfLinks(scope);
@@ -105,6 +111,13 @@ async function countNews(request: FastifyRequest, database: Database): Promise<v
   ]);
   request.portalNewAlerts = newAlerts;
   request.portalPendingApprovals = approvals;
+}
+
+/** That of the tenant where the page is; on pages before the sign-in that of the installation. */
+async function findBrand(request: FastifyRequest, database: Database): Promise<void> {
+  if (request.routeOptions.config.polled) return;
+  const tenantId = request.portalWaba?.tenantId ?? viewerIfAny(request)?.tenantId ?? null;
+  request.portalBrand = await brandOf(database, tenantId);
 }
 
 async function findPlace(request: FastifyRequest, database: Database): Promise<void> {
@@ -144,6 +157,7 @@ async function readSession(
   request.portalFrameOrigin = session.link?.embedOrigin ?? null;
   if (session.link?.isOver) {
     request.portalLinkOver = session.link;
+    request.portalBrand = await brandOf(database, session.tenantId);
     return;
   }
   const step = stepOf(config.portal, session);

@@ -12,7 +12,11 @@ export function sendPage(
   status: number = refusedStatus(view.error),
 ): FastifyReply {
   const { portalSession, portalWaba, portalPlace, query } = reply.request;
-  const { portalNewAlerts: newAlerts, portalPendingApprovals: pendingApprovals } = reply.request;
+  const {
+    portalBrand: brand,
+    portalNewAlerts: newAlerts,
+    portalPendingApprovals: pendingApprovals,
+  } = reply.request;
   const hasSandbox = reply.server.hasDecorator('portalSandbox');
   const viewer = portalSession?.viewer.step === 'whole' ? portalSession.viewer : null;
   const isOfOperators = view.active?.startsWith('operator/') ?? false;
@@ -23,7 +27,9 @@ export function sendPage(
     .code(status)
     .headers(view.error ? refusalHeaders(view.error) : {})
     .type('text/html; charset=utf-8')
-    .send(renderPage({ hasSandbox, viewer, waba, wabaIds, newAlerts, pendingApprovals, ...view, notice }));
+    .send(
+      renderPage({ hasSandbox, brand, viewer, waba, wabaIds, newAlerts, pendingApprovals, ...view, notice }),
+    );
 }
 
 export function refusedStatus(error: RequestError | null | undefined): 200 | 422 | 429 {

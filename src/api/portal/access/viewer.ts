@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import type { Brand } from '../../../features/accounts/brands.ts';
 import type { Visitor } from '../../../features/users/sign-in.ts';
 import type { SessionStep } from '../../../features/users/sign-in-policy.ts';
 import type { OpenSession } from '../../../features/users/user-sessions.ts';
@@ -23,6 +24,8 @@ declare module 'fastify' {
     portalAwaiting: ViewerSession | null;
     /** The portal link of a session that is over. */
     portalLinkOver: OpenSession['link'];
+    /** What the page shows in place of our name, logo and colour; null: not looked up. */
+    portalBrand: Brand | null;
     portalWaba: PageWaba | null;
     /** What the bell counts; null on open pages. */
     portalNewAlerts: number | null;

@@ -76,6 +76,8 @@ test('what the API answers follows the document', async () => {
     putOperationsHook: { url: 'https://93.184.216.34/operations' },
     rotateOperationsHookSecret: { overlapHours: 1 },
     createPortalSession: { user: { externalId: 'u_17', email: 'asha@store.example' }, role: 'member' },
+    putBrand: { name: null },
+    putTenantBrand: { accentColor: '#0b5cad' },
     removeTenant: { confirm: name },
   };
   const last = [

@@ -207,6 +207,24 @@ class AsyncApi(AsyncCore):
         """
         return await self._call(models.EndedPortalSessions.model_validate_json, "DELETE", f"/api/platform/tenants/{path_part(external_id)}/portal-sessions", query={"user": user, "id": id})
 
+    async def put_brand(self, body: requests.BrandInput | None = None) -> models.Brand:
+        """Set name, logo and colour of the portal.
+
+        For all tenants that have no values of their own, and for the sign-in. Null removes a value; what is left out stays. The accent colour is that of buttons: white text on it needs a contrast of 4.5:1, or it is refused with the contrast that it has. The kind of the logo is found by its bytes; SVG is none of them.
+
+        Scope: `tenants`.
+        """
+        return await self._call(models.Brand.model_validate_json, "PUT", "/api/platform/brand", body=body)
+
+    async def put_tenant_brand(self, external_id: str, body: requests.BrandInput | None = None) -> models.Brand:
+        """Set name, logo and colour of the portal for a tenant.
+
+        Null removes a value; what is left out stays. The accent colour is that of buttons: white text on it needs a contrast of 4.5:1, or it is refused with the contrast that it has. The kind of the logo is found by its bytes; SVG is none of them.
+
+        Scope: `tenants`.
+        """
+        return await self._call(models.Brand.model_validate_json, "PUT", f"/api/platform/tenants/{path_part(external_id)}/brand", body=body)
+
     async def list_platform_audit(self, *, limit: int | None = None, cursor: str | None = None, tenant: str | None = None) -> models.PlatformAuditEntryList:
         """List the changes of platform keys.
 

@@ -11,6 +11,12 @@ from pydantic import Field
 from .._model import Model
 
 
+class Brand(Model):
+    name: str | None
+    accent_color: str | None = Field(alias="accentColor")
+    logo_url: str | None = Field(alias="logoUrl")
+
+
 class CreatedWebhookEndpoint(Model):
     id: str
     url: str

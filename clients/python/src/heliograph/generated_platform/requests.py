@@ -9,6 +9,12 @@ from typing import Any, Literal, TypeAlias
 from typing_extensions import NotRequired, TypedDict
 
 
+class BrandInput(TypedDict):
+    name: NotRequired[str | None]
+    accentColor: NotRequired[str | None]
+    logo: NotRequired[str | None]
+
+
 class NewWebhookEndpoint(TypedDict):
     url: str
     description: NotRequired[str | None]
