@@ -8,13 +8,22 @@ import { type RetryOptions, retryingFetch } from './retrying-fetch.js';
 export type HeliographOptions = {
   /** For example `https://gateway.example`. */
   baseUrl: string;
-  /** `ck_` and 64 hexadecimal digits; it belongs to one WABA. Left out by a program that uses `platform` alone. */
-  apiKey?: string;
-  /** `hp_` and 64 hexadecimal digits, for `platform`. The operator of the service makes it. */
-  platformKey?: string;
   /** Takes the place of the global `fetch`. */
   fetch?: typeof fetch;
-} & Partial<RetryOptions>;
+} & (TenantKey | PlatformKey) &
+  Partial<RetryOptions>;
+
+type TenantKey = {
+  /** `ck_` and 64 hexadecimal digits; it belongs to one WABA. Left out by a program that uses `platform` alone. */
+  apiKey: string;
+  platformKey?: string;
+};
+
+type PlatformKey = {
+  apiKey?: string;
+  /** `hp_` and 64 hexadecimal digits, for `platform`. The operator of the service makes it. */
+  platformKey: string;
+};
 
 /**
  * A client with a method for each operation of the External API. They resolve with `data` and `response`; they throw
