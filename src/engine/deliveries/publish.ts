@@ -111,6 +111,7 @@ export function planPublishing(
     const stored = made.map((event, index) => ({ ...event, sequence: keys.numberOf(index, lastNumbers) }));
     const claimed = queued.claimed(heads ?? []);
     if (claimed.length < (heads?.length ?? 0)) wakeDispatcher(database);
+    if ((heads?.length ?? 0) < deliveries.length) claimer?.onFollowers?.();
     const lastOfLane = new Map(deliveries.map((delivery) => [placeOf(delivery), delivery]));
     const isFollowed = (delivery: PlannedDelivery) => lastOfLane.get(placeOf(delivery)) !== delivery;
     return {

@@ -8,6 +8,8 @@ export type DirectClaimer = {
   leaseMs: number;
   /** Whether the session takes one more delivery for this endpoint. */
   take(endpointId: string): boolean;
+  /** Deliveries were queued behind others, which may be the session's. */
+  onFollowers?(): void;
 };
 
 /** Claims that a publisher makes for the session of the same process, in the transaction that queues the deliveries. */

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { MadeAttempt } from '../../../src/engine/deliveries/attempt/made-attempt.ts';
 import { makeEndpointHealth } from '../../../src/engine/deliveries/breaker.ts';
 import { ResultRecorder } from '../../../src/engine/deliveries/loop/result-recorder.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
@@ -17,11 +18,23 @@ async function shortestGapMs({
   promoted: number;
   isFollowed?: boolean;
 }): Promise<number> {
+  const { started, ended, recorder } = openRecorder({ promoted });
+  for (let n = 0; ended.length < GROUPS; n += 1) {
+    recorder.add({ ...madeAttempt(response(200), n), isFollowed });
+    await sleep(1);
+  }
+  return Math.min(...started.slice(1).map((ms, index) => ms - (ended[index] ?? 0)));
+}
+
+/** A recorder, and when its statements began and ended, with the sizes of their groups. */
+function openRecorder({ promoted }: { promoted: number }) {
   const started: number[] = [];
   const ended: number[] = [];
+  const sizes: number[] = [];
   const raw = async (_text: string, { deliveryId: ids }: { deliveryId: string[] }) => {
     started.push(performance.now());
-    await sleep(STATEMENT_MS);
+    sizes.push(ids.length);
+    await new Promise((resolve) => setTimeout(resolve, STATEMENT_MS));
     ended.push(performance.now());
     return { rows: ids.map((id) => ({ settled: id, promoted, deliveryId: null })), rowCount: ids.length };
   };
@@ -44,11 +57,27 @@ async function shortestGapMs({
       onHeld: () => undefined,
     },
   );
-  for (let n = 0; ended.length < GROUPS; n += 1) {
-    recorder.add({ ...madeAttempt(response(200), n), isFollowed });
-    await sleep(1);
-  }
-  return Math.min(...started.slice(1).map((ms, index) => ms - (ended[index] ?? 0)));
+  return { started, ended, sizes, recorder };
+}
+
+/** Has one result recorded, so that the recorder rests, and adds `count` more; returns what is recorded within 60 ms. */
+async function recordedEarly(
+  count: number,
+  then: (recorder: Pick<ResultRecorder<MadeAttempt>, 'hurry'>) => void,
+  run: object | null = null,
+) {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { sizes, recorder } = openRecorder({ promoted: 0 });
+  recorder.add(madeAttempt(response(200)));
+  await vi.advanceTimersByTimeAsync(STATEMENT_MS / 2);
+  for (let n = 1; n <= count; n += 1) recorder.add({ ...madeAttempt(response(200), n), run });
+  then(recorder);
+  await vi.advanceTimersByTimeAsync(60);
+  const early = sizes.slice(1);
+  await vi.advanceTimersByTimeAsync(60);
+  expect(sizes).toEqual([1, count]);
+  return early;
 }
 
 describe('results are recorded in groups', () => {
@@ -62,6 +91,22 @@ describe('results are recorded in groups', () => {
 
   test('with a rest that ends when something comes behind which others wait', async () => {
     expect(await shortestGapMs({ promoted: 0, isFollowed: true })).toBeLessThan(STATEMENT_MS);
+  });
+});
+
+describe('successes wait for a tenth of a second', () => {
+  const nothing = () => undefined;
+
+  test('and are then recorded together, while nothing waits for them', async () => {
+    expect(await recordedEarly(10, nothing)).toEqual([]);
+  });
+
+  test.each<[string, number, (recorder: Pick<ResultRecorder<MadeAttempt>, 'hurry'>) => void, object?]>([
+    ['they are many', 64, nothing],
+    ['deliveries were published behind others', 10, (recorder) => recorder.hurry()],
+    ['a run waits for one', 1, nothing, {}],
+  ])('unless %s', async (_why, count, then, run) => {
+    expect(await recordedEarly(count, then, run)).toEqual([count]);
   });
 });
 

@@ -229,6 +229,7 @@ type LoopSide = {
   begin: (endpointId: string) => UnderWay;
   cancel: (attempt: UnderWay) => void;
   attempt: (claims: readonly Begun[], run: ClaimRun) => Promise<void>;
+  onFollowers: () => void;
 };
 
 /** The values that all deliveries of one claim have; `startMs` is on the clock of leases. */
@@ -242,7 +243,14 @@ export function newClaim(isProbe = false): ClaimRun {
  * Saves a delivery the way over the queue: a claim, its commit and a read. A slot is taken per delivery before it is
  * inserted; those that did not become heads release theirs.
  */
-export function makeDirectClaims({ leaseMs, mayTake, begin, cancel, attempt }: LoopSide): DirectClaims {
+export function makeDirectClaims({
+  leaseMs,
+  mayTake,
+  begin,
+  cancel,
+  attempt,
+  onFollowers,
+}: LoopSide): DirectClaims {
   const run = newClaim();
   const taken: UnderWay[] = [];
   const release = () => {
@@ -265,6 +273,7 @@ export function makeDirectClaims({ leaseMs, mayTake, begin, cancel, attempt }: L
       void attempt(begun, run);
     },
     cancel: release,
+    onFollowers,
   };
 }
 

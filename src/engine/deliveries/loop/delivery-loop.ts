@@ -221,6 +221,7 @@ export class DeliveryLoop {
       begin: (endpointId) => this.#begin(endpointId),
       cancel: (attempt) => this.#end(attempt),
       attempt: (begun, run) => this.#attemptAll(begun, run),
+      onFollowers: () => this.#recorder.hurry(),
     });
   }
 

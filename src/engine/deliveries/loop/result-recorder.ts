@@ -35,6 +35,15 @@ const LONG_LOCKED_RETRY_MS = { shortest: LONG_LOCK_MS, longest: 1_000 };
  */
 const REST_MS = { shortest: 10, longest: 20 };
 
+/**
+ * Successes rest on while nothing waits for them: no run, no delivery that was published behind others a moment ago, and
+ * fewer results than this. A process that dies meanwhile has sent so many webhooks that will be sent again.
+ */
+const UNAWAITED = { restMs: 100, most: 64, afterFollowersMs: 250 };
+
+/** `run`: the workflow that shows the delivery, and waits for how it ends. */
+type Recordable = MadeAttempt & { run?: object | null };
+
 type RecorderOptions<Attempt extends MadeAttempt> = {
   giveUpMs: number;
   /** Claims what follows in the lanes of a group; null while it would not be attempted. */
@@ -44,7 +53,16 @@ type RecorderOptions<Attempt extends MadeAttempt> = {
   onHeld: (attempts: readonly Attempt[]) => void;
 };
 
-type Results<Attempt> = { waiting: Attempt[]; isRunning: boolean; endRest: () => void };
+type Results<Attempt> = {
+  waiting: Attempt[];
+  isRunning: boolean;
+  endRest: () => void;
+  endLongRest: () => void;
+};
+
+const noResults = <Attempt>(): Results<Attempt> => {
+  return { waiting: [], isRunning: false, endRest: () => undefined, endLongRest: () => undefined };
+};
 
 /**
  * Records attempts in groups of whatever is there. While the database is away, or refuses everything, a group is tried
@@ -53,11 +71,12 @@ type Results<Attempt> = { waiting: Attempt[]; isRunning: boolean; endRest: () =>
  * transaction has locked joins a later group, so the other lanes of its group do not wait for it. Failures are recorded
  * beside successes: they take longer, and may wait for the row of an endpoint.
  */
-export class ResultRecorder<Attempt extends MadeAttempt> {
+export class ResultRecorder<Attempt extends Recordable> {
   readonly #tools: SettlementTools;
   readonly #options: RecorderOptions<Attempt>;
-  readonly #successes: Results<Attempt> = { waiting: [], isRunning: false, endRest: () => undefined };
-  readonly #others: Results<Attempt> = { waiting: [], isRunning: false, endRest: () => undefined };
+  readonly #successes = noResults<Attempt>();
+  readonly #others = noResults<Attempt>();
+  #hurriesUntilMs = 0;
 
   constructor(tools: SettlementTools, options: RecorderOptions<Attempt>) {
     this.#tools = tools;
@@ -68,9 +87,16 @@ export class ResultRecorder<Attempt extends MadeAttempt> {
     const results = isPlainSuccess(attempt) ? this.#successes : this.#others;
     results.waiting.push(attempt);
     if (attempt.isFollowed === true) results.endRest();
+    if (areAwaited(results)) results.endLongRest();
     if (results.isRunning) return;
     results.isRunning = true;
     setImmediate(() => void this.#run(results));
+  }
+
+  /** Deliveries were published behind others: results let them go. */
+  hurry(): void {
+    this.#hurriesUntilMs = performance.now() + UNAWAITED.afterFollowersMs;
+    this.#successes.endLongRest();
   }
 
   async #run(results: Results<Attempt>): Promise<void> {
@@ -80,17 +106,24 @@ export class ResultRecorder<Attempt extends MadeAttempt> {
       const isFollowed = await this.#record(group);
       const isAwaited = results.waiting.some((attempt) => attempt.isFollowed === true);
       if (isFollowed || isAwaited || results.waiting.length >= GROUP) continue;
-      await this.#rest(results, within(REST_MS, 2 * (performance.now() - startMs)));
+      const restMs = within(REST_MS, 2 * (performance.now() - startMs));
+      const wasEnded = await this.#rest(results, restMs, false);
+      const mayRestOn = results === this.#successes && performance.now() > this.#hurriesUntilMs;
+      if (!wasEnded && mayRestOn && !areAwaited(results))
+        await this.#rest(results, UNAWAITED.restMs - restMs, true);
     }
     results.isRunning = false;
   }
 
-  async #rest(results: Results<Attempt>, restMs: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, restMs);
-    results.endRest = resolve;
-    await promise;
+  /** Returns whether it was ended. */
+  async #rest(results: Results<Attempt>, restMs: number, isLong: boolean): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const timer = setTimeout(resolve, restMs, false);
+    results.endRest = () => resolve(true);
+    if (isLong) results.endLongRest = results.endRest;
+    const wasEnded = await promise;
     clearTimeout(timer);
+    return wasEnded;
   }
 
   /** Returns whether something followed in the lanes of the group. */
@@ -172,6 +205,11 @@ export class ResultRecorder<Attempt extends MadeAttempt> {
       throw error;
     }
   }
+}
+
+/** Whether a run waits for one of them, or they are many. */
+function areAwaited({ waiting }: { waiting: readonly Recordable[] }): boolean {
+  return waiting.length >= UNAWAITED.most || waiting.some(({ run = null }) => run !== null);
 }
 
 function isRefused({ recording }: MadeAttempt): boolean {
