@@ -72,6 +72,7 @@ function recorderOf(database: Database, runLimits: RunLimits = NO_RUNS) {
   const recorder = new ResultRecorder(tools, {
     giveUpMs: 60_000,
     followerClaims: () => null,
+    isSlotWanted: () => false,
     onRecorded: ({ outcomes }) => void recorded.push(...outcomes),
     onHeld: (attempts) => {
       for (const { deliveryId } of attempts) held.add(deliveryId);

@@ -27,7 +27,13 @@ async function shortestGapMs({
 }
 
 /** A recorder, and when its statements began and ended, with the sizes of their groups. */
-function openRecorder({ promoted }: { promoted: number }) {
+function openRecorder({
+  promoted,
+  isSlotWanted = () => false,
+}: {
+  promoted: number;
+  isSlotWanted?: (() => boolean) | undefined;
+}) {
   const started: number[] = [];
   const ended: number[] = [];
   const sizes: number[] = [];
@@ -53,6 +59,7 @@ function openRecorder({ promoted }: { promoted: number }) {
     {
       giveUpMs: 1_000,
       followerClaims: () => null,
+      isSlotWanted,
       onRecorded: () => undefined,
       onHeld: () => undefined,
     },
@@ -64,11 +71,11 @@ function openRecorder({ promoted }: { promoted: number }) {
 async function recordedEarly(
   count: number,
   then: (recorder: Pick<ResultRecorder<MadeAttempt>, 'hurry'>) => void,
-  run: object | null = null,
+  { run = null, isSlotWanted }: { run?: object | null; isSlotWanted?: () => boolean } = {},
 ) {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance'] });
   onTestFinished(() => void vi.useRealTimers());
-  const { sizes, recorder } = openRecorder({ promoted: 0 });
+  const { sizes, recorder } = openRecorder({ promoted: 0, isSlotWanted });
   recorder.add(madeAttempt(response(200)));
   await vi.advanceTimersByTimeAsync(STATEMENT_MS / 2);
   for (let n = 1; n <= count; n += 1) recorder.add({ ...madeAttempt(response(200), n), run });
@@ -101,12 +108,14 @@ describe('successes wait for a tenth of a second', () => {
     expect(await recordedEarly(10, nothing)).toEqual([]);
   });
 
-  test.each<[string, number, (recorder: Pick<ResultRecorder<MadeAttempt>, 'hurry'>) => void, object?]>([
+  type Case = [string, number, Parameters<typeof recordedEarly>[1], Parameters<typeof recordedEarly>[2]?];
+  test.each<Case>([
     ['they are many', 64, nothing],
     ['deliveries were published behind others', 10, (recorder) => recorder.hurry()],
-    ['a run waits for one', 1, nothing, {}],
-  ])('unless %s', async (_why, count, then, run) => {
-    expect(await recordedEarly(count, then, run)).toEqual([count]);
+    ['a run waits for one', 1, nothing, { run: {} }],
+    ['others may wait for the slot of one', 1, nothing, { isSlotWanted: () => true }],
+  ])('unless %s', async (_why, count, then, awaited) => {
+    expect(await recordedEarly(count, then, awaited)).toEqual([count]);
   });
 });
 
@@ -144,6 +153,7 @@ describe('a group that the database refuses', () => {
       {
         giveUpMs: 5_000,
         followerClaims: () => null,
+        isSlotWanted: () => false,
         onRecorded: ({ outcomes }) =>
           parts.push(
             Object.fromEntries(

@@ -97,6 +97,8 @@ export class DeliveryLoop {
       giveUpMs: this.#leaseMs,
       // The next of each lane whose delivery ends: their slots are about to get free.
       followerClaims: () => this.#claims((endpointId) => this.#mayTake(endpointId)),
+      isSlotWanted: ({ endpoint: { id } }) =>
+        this.#full || this.#due.isWaiting(id) || this.#tools.limiter.free(id) <= 0,
       onRecorded: (recorded) => this.#onRecorded(recorded),
       onHeld: (attempts) => this.#onHeld(attempts),
     });
@@ -237,6 +239,7 @@ export class DeliveryLoop {
   async #claim(): Promise<boolean> {
     const limit = this.#slots.all.free();
     this.#full = limit <= 0;
+    if (this.#full) this.#recorder.hurry();
     if (this.#full) return true;
     const shares = await this.#due.find(limit);
     if (shares.length === 0) return false;

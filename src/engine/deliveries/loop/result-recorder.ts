@@ -36,8 +36,8 @@ const LONG_LOCKED_RETRY_MS = { shortest: LONG_LOCK_MS, longest: 1_000 };
 const REST_MS = { shortest: 10, longest: 20 };
 
 /**
- * Successes rest on while nothing waits for them: no run, no delivery that was published behind others a moment ago, and
- * fewer results than this. A process that dies meanwhile has sent so many webhooks that will be sent again.
+ * Successes rest on while nothing waits for them: no run, no delivery that was published behind others a moment ago, none
+ * that wants their slots, and fewer results than this. A process that dies meanwhile has sent so many webhooks that will be sent again.
  */
 const UNAWAITED = { restMs: 100, most: 64, afterFollowersMs: 250 };
 
@@ -48,6 +48,8 @@ type RecorderOptions<Attempt extends MadeAttempt> = {
   giveUpMs: number;
   /** Claims what follows in the lanes of a group; null while it would not be attempted. */
   followerClaims: () => DirectClaims | null;
+  /** Whether others may wait for the slot that the attempt holds until it is recorded. */
+  isSlotWanted: (attempt: Attempt) => boolean;
   onRecorded: (recorded: Recorded<Attempt>) => void;
   /** Called for results that cannot be recorded because others have locked their rows for long. */
   onHeld: (attempts: readonly Attempt[]) => void;
@@ -87,7 +89,7 @@ export class ResultRecorder<Attempt extends Recordable> {
     const results = isPlainSuccess(attempt) ? this.#successes : this.#others;
     results.waiting.push(attempt);
     if (attempt.isFollowed === true) results.endRest();
-    if (areAwaited(results)) results.endLongRest();
+    if (results.waiting.length >= UNAWAITED.most || this.#isAwaited(attempt)) results.endLongRest();
     if (results.isRunning) return;
     results.isRunning = true;
     setImmediate(() => void this.#run(results));
@@ -109,10 +111,17 @@ export class ResultRecorder<Attempt extends Recordable> {
       const restMs = within(REST_MS, 2 * (performance.now() - startMs));
       const wasEnded = await this.#rest(results, restMs, false);
       const mayRestOn = results === this.#successes && performance.now() > this.#hurriesUntilMs;
-      if (!wasEnded && mayRestOn && !areAwaited(results))
+      const { waiting } = results;
+      if (wasEnded || !mayRestOn || waiting.length >= UNAWAITED.most) continue;
+      if (!waiting.some((attempt) => this.#isAwaited(attempt)))
         await this.#rest(results, UNAWAITED.restMs - restMs, true);
     }
     results.isRunning = false;
+  }
+
+  /** Whether a run waits for it, or a delivery for its slot. */
+  #isAwaited(attempt: Attempt): boolean {
+    return (attempt.run ?? null) !== null || this.#options.isSlotWanted(attempt);
   }
 
   /** Returns whether it was ended. */
@@ -205,11 +214,6 @@ export class ResultRecorder<Attempt extends Recordable> {
       throw error;
     }
   }
-}
-
-/** Whether a run waits for one of them, or they are many. */
-function areAwaited({ waiting }: { waiting: readonly Recordable[] }): boolean {
-  return waiting.length >= UNAWAITED.most || waiting.some(({ run = null }) => run !== null);
 }
 
 function isRefused({ recording }: MadeAttempt): boolean {
