@@ -55,6 +55,7 @@ test('the admin command line explains every command with an example of it, and o
       .concat('put-tenant-endpoint', 'delete-tenant-endpoint')
       .concat('list-tenant-users', 'put-tenant-user', 'delete-tenant-user')
       .concat('create-portal-session', 'end-portal-sessions')
+      .concat('put-brand', 'put-tenant-brand')
       .concat('list-platform-audit', 'list-operation-events')
       .concat('list-operations-hooks', 'get-operations-hook', 'put-operations-hook', 'delete-operations-hook')
       .concat('rotate-operations-hook-secret', 'test-operations-hook')
