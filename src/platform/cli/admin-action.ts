@@ -7,6 +7,7 @@ import { InvalidSettingsError } from '../config/read-settings.ts';
 import { makeSecretBox, parseEncryptionKeys, type SecretBox, SecretBoxError } from '../crypto/secret-box.ts';
 import { GraphError } from '../graph/graph-error.ts';
 import { InvalidCidrError } from '../http/networks.ts';
+import { readIsoTime } from '../iso-time.ts';
 import {
   descriptionFile,
   type EmbeddedDescription,
@@ -251,15 +252,10 @@ function shownValue(value: unknown): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim() || '-';
 }
 
-const ISO_TIME = /^(\d{4})-(\d\d)-(\d\d)T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/;
-
 /** Reads an ISO 8601 time with its zone; without one, it would mean another moment on another machine. */
 export function parseIsoTime(text: string): Date {
-  const [, year, month, day] = ISO_TIME.exec(text) ?? [];
-  const time = new Date(text);
-  // The parser of JavaScript turns 30 February into 2 March.
-  const isDay = Number(day) <= new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
-  if (year === undefined || !isDay || Number.isNaN(time.getTime())) {
+  const time = readIsoTime(text);
+  if (time === null) {
     throw new InvalidArgumentError('Write it as an ISO 8601 time with zone, such as 2027-01-31T12:00:00Z.');
   }
   return time;

@@ -1,3 +1,4 @@
+import { readIsoTime } from '../../../platform/iso-time.ts';
 import { invalidValue } from '../../../platform/request-input.ts';
 
 /** When a message is sent, instead of at once. */
@@ -43,21 +44,14 @@ export function readSendTimes(
   return { sendAt: at, notAfter: last };
 }
 
-const TIME =
-  /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
+/** As RFC 3339 has it: with seconds, and no hour 24. */
+const TIME = /T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
 
 function readTime(value: unknown, param: string): Date {
-  const [, day] = typeof value === 'string' ? (TIME.exec(value) ?? []) : [];
-  // JavaScript reads 30 February as 2 March.
-  const isDay = day !== undefined && isSameDay(day);
-  if (typeof value === 'string' && isDay) return new Date(value);
+  const time = typeof value === 'string' && TIME.test(value) ? readIsoTime(value) : null;
+  if (time !== null) return time;
   throw invalidValue(
     'The parameter must be a time with its offset, such as 2026-12-01T09:00:00+01:00 or 2026-12-01T08:00:00Z.',
     param,
   );
-}
-
-function isSameDay(day: string): boolean {
-  const read = new Date(`${day}T00:00:00Z`);
-  return Number.isFinite(read.getTime()) && read.toISOString().startsWith(day);
 }
