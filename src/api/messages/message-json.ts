@@ -67,9 +67,10 @@ export function messageMembers(
   annotations: readonly MessageAnnotation[],
   linkTo: LinkTo,
 ) {
+  const callId = callIdOf(row.upstreamId);
   return {
     serviceMessageId: row.id,
-    metaMessageId: callIdOf(row.upstreamId) ?? row.upstreamId,
+    metaMessageId: callId ?? row.upstreamId,
     conversationId: row.conversationId,
     phoneNumberId: row.phoneNumberId,
     direction: row.direction,
@@ -90,7 +91,7 @@ export function messageMembers(
     ...(row.targetId !== null && { targetId: row.targetId }),
     ...(row.supersededBy !== null && { supersededBy: row.supersededBy }),
     ...(row.groupSender !== null && { sender: row.groupSender }),
-    ...(callIdOf(row.upstreamId) !== null && { call: callMembers(row.content) }),
+    ...(callId !== null && { call: callMembers(row.content) }),
     ...mediaMembers(row, linkTo),
     ...annotationMembers(annotations),
   };

@@ -10,7 +10,7 @@ import { unavailable } from '../errors/api-error.ts';
 import type { ExternalContext } from '../external/external-app.ts';
 import { named, text } from '../external/schema-kit.ts';
 import { callUpstream } from '../external/upstream-calls.ts';
-import { UploadBody } from '../messages/uploads/media-routes.ts';
+import { UPLOAD_ERRORS, UploadBody } from '../messages/uploads/media-routes.ts';
 import { formValidator, takeUpload, UPLOAD_TIMEOUT_MS } from '../messages/uploads/take-upload.ts';
 import { restOperation } from '../operations/operation.ts';
 
@@ -28,18 +28,7 @@ export const uploadTemplateMedia = restOperation({
   tag: 'Templates',
   requestType: 'multipart/form-data',
   requests: { image: { file: '(the bytes of mug.jpg)', type: 'image/jpeg' } },
-  errors: [
-    'file_too_large',
-    'unsupported_file_type',
-    'invalid_multipart',
-    'request_timeout',
-    'too_many_uploads',
-    'storage_quota_exceeded',
-    'upload_quota_exceeded',
-    'upstream_refused',
-    'access_token_missing',
-    'upstream_unavailable',
-  ],
+  errors: [...UPLOAD_ERRORS, 'upstream_refused', 'access_token_missing', 'upstream_unavailable'],
   body: UploadBody,
   answers: {
     200: {

@@ -137,8 +137,15 @@ export async function listTemplates(
              or (name, language, template_id) > (cast(:afterName as text), cast(:afterLanguage as text), cast(:afterId as text)))
       order by name, language, template_id limit :limit`,
     {
-      ...{ wabaId, name, status, category, afterName, afterLanguage, afterId, limit },
+      wabaId,
+      name,
+      status,
+      category,
       language: language === null ? null : languageOf(language),
+      afterName,
+      afterLanguage,
+      afterId,
+      limit,
     },
   );
 }

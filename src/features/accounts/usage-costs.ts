@@ -59,7 +59,8 @@ export async function copyCosts(
           'volume',
           'cost',
         ),
-        ...{ wabaId, currency },
+        wabaId,
+        currency,
       },
     );
   });

@@ -11,9 +11,9 @@ export async function applyCalls(trx: Transaction, values: readonly FieldValue[]
   const reports = values.flatMap((one) => readCallItems(one.value).map((call) => ({ ...call, ...of(one) })));
   const calls = values.flatMap((one) => readCalls(one.value).map((call) => ({ ...call, ...of(one) })));
   if (reports.length + calls.length === 0) return;
-  const seen = [...reports, ...calls].map(({ waId, userId, wabaId, phoneNumberId }) => ({
-    ...{ waId, userId, wabaId, phoneNumberId },
-  }));
+  const seen = [...reports, ...calls].map(({ waId, userId, wabaId, phoneNumberId }) => {
+    return { waId, userId, wabaId, phoneNumberId };
+  });
   const conversations = await conversationsWith(trx, seen, { isActivity: false });
   const conversationAt = (index: number) => conversations[index] ?? '';
   await saveCalls(

@@ -63,7 +63,9 @@ export function readCallItems(value: JsonNode): CallItem[] {
     const isEnd = stringOf(member(call, 'event')) === 'terminate';
     return [
       {
-        ...{ ...NOTHING, ...person, callId, state },
+        ...person,
+        callId,
+        state,
         direction: isOfCustomer(call, business) ? ('inbound' as const) : ('outbound' as const),
         at: isEnd ? null : timestampOf(member(call, 'timestamp')),
         startedAt: timestampOf(member(call, 'start_time')),

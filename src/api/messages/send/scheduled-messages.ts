@@ -46,11 +46,18 @@ const Scheduled = named('ScheduledMessage', {
 
 /** The message stands in the JSON text exactly as it is stored. */
 function scheduledText(row: ScheduledMessage, state: 'scheduled' | 'cancelled' = 'scheduled'): string {
-  const { id, conversationId, phoneNumberId, type, sendAt, notAfter, createdAt, content } = row;
-  const members = {
-    ...{ serviceMessageId: id, conversationId, phoneNumberId, type, state },
-    ...{ sendAt, notAfter, createdAt },
-  };
+  const {
+    id: serviceMessageId,
+    conversationId,
+    phoneNumberId,
+    type,
+    sendAt,
+    notAfter,
+    createdAt,
+    content,
+  } = row;
+  const times = { sendAt, notAfter, createdAt };
+  const members = { serviceMessageId, conversationId, phoneNumberId, type, state, ...times };
   return `${JSON.stringify(members).slice(0, -1)},"message":${content}}`;
 }
 

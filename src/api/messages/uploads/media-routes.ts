@@ -16,6 +16,17 @@ const EXAMPLE_ID = 'med_019aa3f2c0de7abc8def0123456789ab';
 
 const MediaParams = idParams('The id of the file.', EXAMPLE_ID);
 
+/** Why an upload may be refused. */
+export const UPLOAD_ERRORS = [
+  'file_too_large',
+  'unsupported_file_type',
+  'invalid_multipart',
+  'request_timeout',
+  'too_many_uploads',
+  'storage_quota_exceeded',
+  'upload_quota_exceeded',
+] as const;
+
 /** A form with one file. */
 export const UploadBody = Type.Object({
   file: Type.String({ contentMediaType: 'application/octet-stream', description: 'The file.' }),
@@ -112,15 +123,7 @@ const uploadMedia = restOperation({
   tag: 'Media',
   requestType: 'multipart/form-data',
   requests: { image: { file: '(the bytes of mug.jpg)', type: 'image/jpeg' } },
-  errors: [
-    'file_too_large',
-    'unsupported_file_type',
-    'invalid_multipart',
-    'request_timeout',
-    'too_many_uploads',
-    'storage_quota_exceeded',
-    'upload_quota_exceeded',
-  ],
+  errors: [...UPLOAD_ERRORS],
   body: UploadBody,
   answers: { 201: { schema: UploadedMedia, description: 'The file can be sent.', headers: ['Location'] } },
   route: {

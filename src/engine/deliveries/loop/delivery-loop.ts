@@ -239,8 +239,10 @@ export class DeliveryLoop {
   async #claim(): Promise<boolean> {
     const limit = this.#slots.all.free();
     this.#full = limit <= 0;
-    if (this.#full) this.#recorder.hurry();
-    if (this.#full) return true;
+    if (this.#full) {
+      this.#recorder.hurry();
+      return true;
+    }
     const shares = await this.#due.find(limit);
     if (shares.length === 0) return false;
     const run = newClaim();
