@@ -30,6 +30,7 @@ const OPERATOR_PAGES = [
   ['operator/approvals', 'Approvals', '/approvals'],
   ['operator/deliveries', 'All deliveries', '/deliveries'],
   ['operator/users', 'Users', '/users'],
+  ['operator/platform-keys', 'Platform keys', '/platform-keys'],
   ['operator/settings', 'Settings', '/settings'],
   ['operator/erasures', 'Erasures', '/erasures'],
   ['operator/audit', 'Audit log', '/audit'],

@@ -2,6 +2,7 @@ import { type Audited, recordBy } from '../../platform/audit/audit.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import {
+  checkingMember,
   checkName,
   checkRowId,
   checkTime,
@@ -48,14 +49,16 @@ export async function createPlatformKey(
   given: NewPlatformKey,
   mode: 'production' | 'development',
 ): Promise<PlatformKey & { platformKey: string }> {
-  const name = checkName('The name of the key', given.name);
-  const scopes = checkPlatformScopes(given.scopes);
-  const grantableScopes = grantableOf(scopes, given.grantableScopes);
-  const allowedNetworks = checkNetworks(given.networks ?? null);
+  const name = await checkingMember('name', () => checkName('The name of the key', given.name));
+  const scopes = await checkingMember('scopes', () => checkPlatformScopes(given.scopes));
+  const grantableScopes = await checkingMember('grantableScopes', () =>
+    grantableOf(scopes, given.grantableScopes),
+  );
+  const allowedNetworks = await checkingMember('networks', () => checkNetworks(given.networks ?? null));
   const { fromAnywhere = false, expiresAt = null } = given;
   if (expiresAt !== null) checkTime(expiresAt);
   if (fromAnywhere && allowedNetworks !== null)
-    throw invalidValue('Give networks, or say that it may be used from anywhere.');
+    throw invalidValue('Give networks, or say that it may be used from anywhere.', 'fromAnywhere');
   if (mode === 'production' && allowedNetworks === null && !fromAnywhere) refuseAnywhere(scopes);
   const platformKey = newPlatformKey();
   const { prefix, last4: lastFour } = apiKeyHints(platformKey);
@@ -110,7 +113,8 @@ function refuseAnywhere(scopes: readonly PlatformScope[]): void {
   const bound = scopes.filter((scope) => NEED_NETWORKS.includes(scope));
   if (bound.length === 0) return;
   throw invalidValue(
-    `A key with ${bound.join(', ')} needs networks: give --networks, or --from-anywhere if it cannot have any.`,
+    `A key with ${bound.join(', ')} needs networks. If it cannot have any, say that it may be used from anywhere.`,
+    'networks',
   );
 }
 

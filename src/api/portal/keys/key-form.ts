@@ -53,7 +53,8 @@ export function sendLimitsOfForm({ list }: Given<keyof SendLimits>) {
   };
 }
 
-const VALID = [
+/** How long a key may be valid, in days. */
+export const VALID = [
   { value: '90', label: '90 days' },
   { value: '30', label: '30 days' },
   { value: '180', label: '180 days' },
@@ -69,7 +70,7 @@ const OVERLAPS = [
   { value: '', label: 'stays valid until it is revoked' },
 ];
 
-const SCOPE_LABELS: Readonly<Record<ApiKeyScope, string>> = {
+export const SCOPE_LABELS: Readonly<Record<ApiKeyScope, string>> = {
   read: 'read: conversations, messages, media, events',
   read_events: 'read_events: events with their bodies, nothing else',
   send: 'send: messages to customers',

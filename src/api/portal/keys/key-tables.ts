@@ -34,7 +34,7 @@ function requestBadge(state: KeyRequestState): Markup {
 export const KEY_COLUMNS: ListColumn<ApiKeyDetails>[] = [
   { label: 'Key', cell: (key) => html`<span class="break">${key.name}</span><br>${keyText(key)}` },
   { label: 'Scopes and limits', cell: keyLimits },
-  { label: 'Status', kind: 'narrow', cell: ({ state }) => badge(KEY_TONES[state], state) },
+  { label: 'Status', kind: 'narrow', cell: ({ state }) => keyBadge(state) },
   { label: 'Created', kind: 'narrow', cell: ({ createdAt }, { now }) => timeAgo(createdAt, now) },
   {
     label: 'Last used',
@@ -45,7 +45,11 @@ export const KEY_COLUMNS: ListColumn<ApiKeyDetails>[] = [
   { label: '', kind: 'narrow', cell: keyActions },
 ];
 
-export function keyText({ prefix, lastFour }: ApiKeyDetails): Markup {
+export function keyBadge(state: ApiKeyDetails['state']): Markup {
+  return badge(KEY_TONES[state], state);
+}
+
+export function keyText({ prefix, lastFour }: Pick<ApiKeyDetails, 'prefix' | 'lastFour'>): Markup {
   return html`<code>${prefix}…${lastFour}</code>`;
 }
 

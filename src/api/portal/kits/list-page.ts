@@ -133,7 +133,7 @@ export type ListPage<Row> = Place &
     title: string;
     /** Left out: the title. */
     caption?: string;
-    lead: string | ((visit: Visit) => Child | Promise<Child>);
+    lead: Child | ((visit: Visit) => Child | Promise<Child>);
     empty: Empty | NonNullable<List<Row>['empty']>;
     /** The way to another one, for those who may change something: beside the heading, or in the empty list. */
     add?: { label: string; path: string; isPrimary?: boolean };
@@ -157,7 +157,7 @@ export function listPage<Row>(app: PortalApp, context: PortalContext, page: List
     };
     const list = await showList(visit, { ...page, caption: page.caption ?? page.title, empty });
     const [lead, above, below] = await Promise.all([
-      typeof page.lead === 'string' ? page.lead : page.lead(visit),
+      typeof page.lead === 'function' ? page.lead(visit) : page.lead,
       page.above?.(visit, refused),
       page.below?.(visit, refused),
     ]);

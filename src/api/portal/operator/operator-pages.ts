@@ -8,11 +8,13 @@ import { viewPage } from '../kits/view-page.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { healthPage } from './health-page.ts';
+import { platformKeyPages } from './platform-key-pages.ts';
 
 export function operatorPages(app: PortalApp, context: PortalContext): void {
   healthPage(app, context);
   tenantPages(app, context);
   wabaPages(app, context);
+  platformKeyPages(app, context);
   settingsPage(app, context);
 }
 
