@@ -1,6 +1,7 @@
 import { noteOptOut } from '../../../src/features/customers/tenant-opt-outs.ts';
 import { createKey } from '../../../src/features/keys/api-keys.ts';
 import { decideKeyRequest, requestKey } from '../../../src/features/keys/key-requests.ts';
+import { createPlatformKey } from '../../../src/features/keys/platform-keys.ts';
 import { queueMessage } from '../../../src/features/messages/send/queue-message.ts';
 import { makeUsageFolding } from '../../../src/features/messages/usage-days.ts';
 import { startReplay } from '../../../src/features/replays/replays.ts';
@@ -139,6 +140,7 @@ async function addRequests(database: Database, tenantId: string): Promise<void> 
   await inviteUser({ database }, authority, { email: 'new@store.example', role: 'member', tenantId });
   await createKey(tools, WABA, { name: HOSTILE_TEXTS[1], expiresAt: null });
   await createKey(tools, OTHER_WABA, { name: HOSTILE_TEXTS[2], expiresAt: null });
+  await createPlatformKey(tools, { name: HOSTILE_TEXTS[1] }, 'development');
   const users = await query<{ id: string; email: string }>(
     database,
     'select id, email from users order by id',

@@ -150,7 +150,15 @@ test('what people outside made up is text on every page that shows it', () => {
   ]) {
     expect(showing).toContain(`/portal/w/:wabaId${url && `/${url}`}`);
   }
-  for (const url of ['health', 'tenants', 'users', 'approvals/:id', 'wabas/:wabaId', 'audit']) {
+  for (const url of [
+    'health',
+    'tenants',
+    'users',
+    'approvals/:id',
+    'wabas/:wabaId',
+    'audit',
+    'platform-keys',
+  ]) {
     expect(showing).toContain(`/portal/operator/${url}`);
   }
 });
