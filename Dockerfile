@@ -1,4 +1,4 @@
-# One image for every process of the service: api (the default), worker, migrate, admin.
+# One image for every process of the service: api (the default), worker, migrate, admin, and run, which is all in one.
 # The Node.js version is the one that the tests run on (devDependencies.node in package.json).
 FROM node:24.21.0-slim AS build
 WORKDIR /app
@@ -40,5 +40,5 @@ COPY --from=site /app/site/dist ./site/dist
 USER node
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (/^[0-9]+$/.exec(process.env.HELIOGRAPH_API_PORT) || 8080) + '/readyz').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "fetch('http://127.0.0.1:' + ([process.env.HELIOGRAPH_API_PORT, process.env.PORT].find((port) => /^[0-9]+$/.test(port)) || 8080) + '/readyz').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "--heap-growing-percent=80", "--max-semi-space-size=8", "--import", "./bin/stripped-types.js", "src/main.ts", "api"]

@@ -4,6 +4,7 @@ import { enableCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import packageJson from '../package.json' with { type: 'json' };
+import { adoptPlatformSettings } from './platform/config/platform-variables.ts';
 
 /** Halves the time until a command begins; where nothing can be written nothing is kept. */
 enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)));
@@ -16,6 +17,9 @@ const program = new Command('heliograph-server')
 
 /** The production image has no development tools. */
 const isCheckout = existsSync(new URL('../dev', import.meta.url));
+
+/** In an image every command reads what the platform sets, so that those of operators work beside `run`. */
+const adopted = process.argv[2] === 'run' || !isCheckout ? adoptPlatformSettings(process.env) : [];
 
 if (isCheckout) {
   program
@@ -43,7 +47,15 @@ program
 program
   .command('all')
   .description('run API and worker in one process')
-  .action(async () => (await import('./serve.ts')).serveAll());
+  .action(async () => {
+    const { serveAll, startOrExit } = await import('./serve.ts');
+    await serveAll(await startOrExit());
+  });
+
+program
+  .command('run')
+  .description('migrate, then run API and worker in one process: all that one container needs')
+  .action(async () => (await import('./migrate.ts')).migrateAndServe(adopted));
 
 program
   .command('migrate')

@@ -68,8 +68,7 @@ export async function serveWorker(): Promise<void> {
  * Runs API and worker in one process until SIGTERM or SIGINT. What the ingress gets is ingested by the transaction that
  * keeps it, where that is possible at once, and delivered from here.
  */
-export async function serveAll(): Promise<void> {
-  const config = await startOrExit();
+export async function serveAll(config: Config): Promise<void> {
   const traces = await traceIfWanted(config, 'heliograph');
   let keepAtOnce: KeepAtOnce = (bodies) => ({ usual: bodies, tried: [], isKept: Promise.resolve(true) });
   let workerHealth: () => Promise<WorkerHealth | null> = async () => null;
@@ -150,8 +149,8 @@ function nothingAfter(ms: number): Promise<null> {
   return new Promise((resolve) => setTimeout(resolve, ms, null));
 }
 
-/** Begins a process: its settings, or a plain list of what is wrong with them, or why their database cannot be used. */
-export async function startOrExit(): Promise<Config> {
+/** Begins a process: its settings, or a plain list of what is wrong with them, or why their database cannot be used, and `notes`. */
+export async function startOrExit(notes: readonly string[] = []): Promise<Config> {
   lowerHelperThreads();
   try {
     const config = loadConfig(process.env);
@@ -159,7 +158,7 @@ export async function startOrExit(): Promise<Config> {
     return config;
   } catch (error) {
     if (!(error instanceof InvalidSettingsError || error instanceof DatabaseRefusedError)) throw error;
-    process.stderr.write(`${error.message}\n`);
+    process.stderr.write(`${[error.message, ...notes].join('\n')}\n`);
     process.exit(2);
   }
 }

@@ -113,7 +113,7 @@ export const SETTINGS = {
   HELIOGRAPH_ENCRYPTION_KEYS: setting({
     kind: 'text',
     secret: true,
-    about: 'id:base64 of 32 bytes, comma separated; the first encrypts, all decrypt',
+    about: 'id:base64 of 32 bytes, comma separated; the first encrypts, all decrypt; one without an id is k1',
   }),
   HELIOGRAPH_WEBHOOK_ALLOW_HTTP: setting({
     kind: 'boolean',

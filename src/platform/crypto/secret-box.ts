@@ -26,6 +26,7 @@ const CIPHER = 'aes-256-gcm';
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
+const ID_OF_A_BARE_KEY = 'k1';
 const KEY_ID = /^[A-Za-z0-9_-]{1,64}$/;
 const SEALED = /^v1:([A-Za-z0-9_-]{1,64}):([A-Za-z0-9_-]{16}):([A-Za-z0-9_-]*):([A-Za-z0-9_-]{22})$/;
 
@@ -51,14 +52,15 @@ export function makeSecretBox(keys: readonly EncryptionKey[]): SecretBox {
 }
 
 /**
- * Reads `id:base64 of 32 bytes`, separated by commas, the first being the one that encrypts.
+ * Reads `id:base64 of 32 bytes`, separated by commas, the first being the one that encrypts. One without an id, as hosting
+ * platforms generate them, has the id `k1`.
  * Throws SecretBoxError `bad_keys`, which tells the position of the wrong entry and not its text.
  */
 export function parseEncryptionKeys(text: string): EncryptionKey[] {
   const entries = text.split(',').map((entry) => entry.trim());
   const keys = entries.map((entry, index) => {
     const separator = entry.indexOf(':');
-    const id = entry.slice(0, Math.max(separator, 0));
+    const id = separator < 0 ? ID_OF_A_BARE_KEY : entry.slice(0, separator);
     const encoded = entry.slice(separator + 1);
     const key = Buffer.from(encoded, 'base64');
     if (!KEY_ID.test(id) || key.length !== KEY_BYTES || key.toString('base64') !== encoded) {

@@ -25,7 +25,7 @@ const node = async (...args: string[]) => (await run(process.execPath, args, { c
 
 test('without dev the command line has every command but those of development', async () => {
   const help = await node('src/main.ts', '--help');
-  for (const name of ['api', 'worker', 'all', 'migrate', 'admin'])
+  for (const name of ['api', 'worker', 'all', 'run', 'migrate', 'admin'])
     expect(help).toMatch(new RegExp(`^  ${name} `, 'm'));
   expect(help).not.toMatch(/^ {2}(start|sandbox) /m);
 });

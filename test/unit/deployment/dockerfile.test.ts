@@ -1,4 +1,8 @@
+import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { PROCESS_ENVIRONMENT, V8_FLAGS } from '../../../src/platform/config/process-options.ts';
@@ -36,6 +40,28 @@ describe('Dockerfile', () => {
   test('has the documentation built where the gateway looks for it', () => {
     expect(DOCKERFILE).toContain('\nRUN node scripts/docs-site.ts\n');
     expect(DOCKERFILE).toContain('\nCOPY --from=site /app/site/dist ./site/dist\n');
+  });
+
+  test.each([
+    ['the platform', (port: string) => ({ PORT: port })],
+    ['a setting, above the platform', (port: string) => ({ HELIOGRAPH_API_PORT: port, PORT: '1' })],
+    [
+      'the platform, where Kubernetes sets a variable of a service',
+      (port: string) => ({ HELIOGRAPH_API_PORT: 'tcp://10.0.0.1:8080', PORT: port }),
+    ],
+  ])('asks for readiness at the port of %s', async (_name, env) => {
+    const [, command = '[]'] = /^HEALTHCHECK .*\n {2}CMD (.+)$/m.exec(DOCKERFILE) ?? [];
+    const [, ...args] = JSON.parse(command) as string[];
+    const asked: string[] = [];
+    const server = createServer((request, response) => {
+      asked.push(request.url ?? '');
+      response.end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    await promisify(execFile)(process.execPath, args, { env: env(String(port)) });
+    server.close();
+    expect(asked).toEqual(['/readyz']);
   });
 
   test('does not run as root', () => {

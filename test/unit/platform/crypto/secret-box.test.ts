@@ -85,6 +85,14 @@ describe('parseEncryptionKeys', () => {
     expect(parseEncryptionKeys(text)).toEqual([NEW, OLD]);
   });
 
+  test('reads a key without an id, as platforms generate them, as k1, also behind one that replaces it', () => {
+    const bare = OLD.key.toString('base64');
+    expect(parseEncryptionKeys(bare)).toEqual([{ id: 'k1', key: OLD.key }]);
+    const both = parseEncryptionKeys(`k2:${NEW.key.toString('base64')},${bare}`);
+    expect(both.map(({ id }) => id)).toEqual(['k2', 'k1']);
+    expect(catchError(() => parseEncryptionKeys(`${bare},${bare}`))).toMatchObject({ code: 'bad_keys' });
+  });
+
   test.each([
     '',
     'k1',
