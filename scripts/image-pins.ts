@@ -3,7 +3,8 @@ export const IMAGE_FILES = [
   'Dockerfile',
   'deploy/*/Dockerfile',
   'test/stack/*.Dockerfile',
-  'docker-compose.yml',
+  'docker-compose*.yml',
+  'deploy/*/docker-compose.yml',
   'test/stack/*.yml',
 ] as const;
 

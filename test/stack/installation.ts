@@ -11,8 +11,8 @@ const CHECKOUT = fileURLToPath(new URL('../..', import.meta.url));
 
 export const PUBLIC_HOST = 'gateway.test';
 export const APP_SECRET = 'stack-test-app-secret-0123456789';
-/** An installation beside others: its name, its network behind the proxy, and what is put on top of docker-compose.yml. */
-type Place = { project: string; subnet: string; overlay: string };
+/** An installation beside others: its name, its network behind the proxy, its Compose file and what is put on top of it. */
+type Place = { project: string; subnet: string; file?: string; overlay: string };
 
 /** Unlike those of an installation that may run here. */
 const STACK: Place = {
@@ -34,7 +34,12 @@ export type Installation = {
 };
 
 /** A copy of this checkout in which an operator has followed docs/operators/operations.md, nothing started yet. */
-export async function prepareInstallation({ project, subnet, overlay } = STACK): Promise<Installation> {
+export async function prepareInstallation({
+  project,
+  subnet,
+  file = 'docker-compose.yml',
+  overlay,
+}: Place = STACK): Promise<Installation> {
   const folder = mkdtempSync(join(tmpdir(), 'heliograph-stack-'));
   const files = await runIn(CHECKOUT, {})('git', [
     'ls-files',
@@ -43,15 +48,15 @@ export async function prepareInstallation({ project, subnet, overlay } = STACK):
     '--others',
     '--exclude-standard',
   ]);
-  for (const file of files.split('\0').filter((name) => name !== '')) {
-    mkdirSync(dirname(join(folder, file)), { recursive: true });
-    cpSync(join(CHECKOUT, file), join(folder, file));
+  for (const path of files.split('\0').filter((name) => name !== '')) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    cpSync(join(CHECKOUT, path), join(folder, path));
   }
   const run = runIn(folder, { COMPOSE_PROJECT_NAME: project });
   await run('sh', ['deploy/prepare.sh']);
   const [https, http, local, ui, peer, store] = await freePorts(6);
   append(join(folder, '.env'), {
-    COMPOSE_FILE: `docker-compose.yml:${overlay}`,
+    COMPOSE_FILE: `${file}:${overlay}`,
     EDGE_SUBNET: subnet,
     PROXY_HTTPS_LISTEN: `127.0.0.1:${https}`,
     PROXY_HTTP_LISTEN: `127.0.0.1:${http}`,

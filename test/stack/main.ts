@@ -17,38 +17,37 @@ import {
 } from './installation.ts';
 import type { Arrival } from './peer.ts';
 import { lossesIn, type Pump, startPump } from './pump.ts';
+import { testSmall } from './small.ts';
+import { ACCOUNT, addTenant, drained, say, sendMore, WABA, WELL_WITHIN_MS } from './traffic.ts';
 
 const HELP = `The stack of docker-compose.yml, really started: builds the image, brings everything up on empty volumes as
 docs/operators/operations.md says, sends signed bodies through the proxy, and meanwhile restarts, kills, upgrades, backs up
-and restores; then an installation of profile external takes over. Nothing acknowledged may be lost or out of order, and upstream may get no answer but 200, except while
-PostgreSQL itself is down.
+and restores; then an installation of profile external takes over. Nothing acknowledged may be lost or out of order, and
+upstream may get no answer but 200, except while PostgreSQL itself is down. At last docker-compose.small.yml is tried.
 
   npm run test:stack -- [options]
 
   --full     every disturbance three times; at the end MinIO in place of the bundled object store
+  --small    docker-compose.small.yml alone
   --keep     leave it running, and say where
   --help
 
 Needs Docker with Compose; says so and ends with code 0 where there is none. Ports are free ones of this machine.
 `;
 
-const WABA = '900000000000101';
-const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
 const SERVICES = ['api', 'worker', 'proxy', 'temporal', 'temporal-ui', 'object-store', 'postgres'];
-/** A machine with much else to do takes minutes. */
-const WELL_WITHIN_MS = 480_000;
-const DRAIN_WITHIN_MS = 180_000;
-
-const startedMs = performance.now();
-const say = (line: string) =>
-  process.stdout.write(`${((performance.now() - startedMs) / 1_000).toFixed(0).padStart(5)} s  ${line}\n`);
 
 // After an error the senders still run.
 process.exit(await main());
 
 async function main(): Promise<number> {
   const { values } = parseArgs({
-    options: { full: { type: 'boolean' }, keep: { type: 'boolean' }, help: { type: 'boolean' } },
+    options: {
+      full: { type: 'boolean' },
+      small: { type: 'boolean' },
+      keep: { type: 'boolean' },
+      help: { type: 'boolean' },
+    },
   });
   if (values.help === true) {
     process.stdout.write(HELP);
@@ -59,6 +58,7 @@ async function main(): Promise<number> {
     process.stdout.write(`The stack is not tested: ${reason}.\n`);
     return 0;
   }
+  if (values.small === true) return await testSmall();
   const installation = await prepareInstallation();
   process.once('SIGINT', () => {
     void installation.remove().finally(() => process.exit(130));
@@ -116,6 +116,8 @@ async function testStack(installation: Installation, rounds: number): Promise<nu
   testObjectStore(installation);
   await onOwnServers(installation);
   if (rounds > 1) await onMinio(installation, ca);
+  await compose('stop');
+  if ((await testSmall()) !== 0) return 1;
   say(code === 0 ? 'good' : 'not good');
   return code;
 }
@@ -123,40 +125,6 @@ async function testStack(installation: Installation, rounds: number): Promise<nu
 /** So that no image of an installation on this machine is replaced. */
 function appendImage({ folder }: Installation): void {
   append(join(folder, '.env'), { SERVICE_IMAGE: 'heliograph:0-stack-test' });
-}
-
-/** By the commands of docs/operators/operations.md; returns the API key and the secret of the endpoint. */
-async function addTenant({ admin }: Installation): Promise<{ secret: string; apiKey: string }> {
-  await admin(['tenant', 'create', '--name', 'Fixture Store']);
-  await admin(
-    ['waba', 'add', '--tenant', '1', '--waba', WABA, '--from-upstream', '--access-token-stdin'],
-    'fixture-token\n',
-  );
-  const scopes = 'read,send,manage_webhooks';
-  const key = await admin([
-    'key',
-    'create',
-    '--waba',
-    WABA,
-    '--name',
-    'order system',
-    '--scopes',
-    scopes,
-    '--json',
-  ]);
-  const { apiKey } = JSON.parse(key) as { apiKey: string };
-  const added = await admin([
-    'endpoint',
-    'add',
-    '--waba',
-    WABA,
-    '--url',
-    'https://tenant.test/webhooks',
-    '--json',
-  ]);
-  const { secret } = JSON.parse(added) as { secret: string };
-  await admin(['endpoint', 'test', '1']);
-  return { secret, apiKey };
 }
 
 async function restartEach(installation: Installation, pump: Pump): Promise<void> {
@@ -241,20 +209,6 @@ async function backUpUnderLoad({ run }: Installation, pump: Pump): Promise<void>
   pump.phase('calm');
 }
 
-async function arrivalsAt(url: string): Promise<Arrival[]> {
-  return (await (await fetch(`${url}/arrivals`)).json()) as Arrival[];
-}
-
-/** All that arrived, once nothing is missing or the time is over. */
-async function drained({ peerUrl }: Installation, pump: Pump): Promise<Arrival[]> {
-  const deadline = Date.now() + DRAIN_WITHIN_MS;
-  for (;;) {
-    const arrivals = await arrivalsAt(peerUrl);
-    if (lossesIn(pump.acknowledged, arrivals).lost.length === 0 || Date.now() > deadline) return arrivals;
-    await sleep(1_000);
-  }
-}
-
 /** A message that was queued at the backup and went out since does not go out again: Temporal knows of it. */
 async function restoreAfterSend(installation: Installation, ca: string, apiKey: string): Promise<void> {
   const { compose, httpsPort, peerUrl, run } = installation;
@@ -302,24 +256,6 @@ async function restore(
   if (!(await admin(['endpoint', 'list', '--waba', WABA])).includes('tenant.test'))
     throw new Error('the endpoint is not back');
   await sendMore(installation, ca, 1_000_000);
-}
-
-/** A few bodies from an id on, files among them; rejects unless all events arrive in order. */
-async function sendMore(installation: Installation, ca: string, from: number): Promise<void> {
-  const pump = startPump({
-    port: installation.httpsPort,
-    ca,
-    account: ACCOUNT,
-    senders: 10,
-    pauseMs: 100,
-    from,
-  });
-  await sleep(5_000);
-  await pump.stop();
-  const { lost, disordered } = lossesIn(pump.acknowledged, await drained(installation, pump));
-  if (lost.length + disordered.length > 0)
-    throw new Error(`lost or out of order: ${[...lost, ...disordered]}`);
-  say(`${pump.acknowledged.length} further events arrived`);
 }
 
 /** An installation with profile `external` takes over; its servers are those of the first one. */

@@ -8,6 +8,7 @@ export type ComposeService = {
   user?: string;
   build?: string;
   entrypoint?: string[];
+  command?: string[];
   env_file?: string[];
   environment?: Record<string, string>;
   secrets?: (string | { source: string; target: string })[];
@@ -38,7 +39,12 @@ export function repositoryFile(path: string): string {
 
 export const COMPOSE_TEXT = repositoryFile('docker-compose.yml');
 
-export const COMPOSE = parse(COMPOSE_TEXT, { merge: true }) as ComposeFile;
+/** A Compose file of the repository. */
+export function readCompose(path: string): ComposeFile {
+  return parse(repositoryFile(path), { merge: true }) as ComposeFile;
+}
+
+export const COMPOSE = readCompose('docker-compose.yml');
 
 /** A service of docker-compose.yml; throws when there is none of that name. */
 export function composeService(name: string): ComposeService {
