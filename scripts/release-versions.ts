@@ -20,8 +20,13 @@ const PLACES: readonly Place[] = [
   { path: 'charts/heliograph/Chart.yaml', pattern: /^(version: )(\S+)$/m },
   { path: 'charts/heliograph/Chart.yaml', pattern: /^(appVersion: )(\S+)$/m },
   { path: 'deploy/example.env', pattern: /(\bheliograph:)(\d+\.\d+\.\d+[\w.-]*)/ },
-  { path: 'docker-compose.yml', pattern: /(\bheliograph:)(\d+\.\d+\.\d+[\w.-]*)/ },
+  ...['docker-compose.yml', 'docker-compose.small.yml', 'deploy/easypanel/meta.yaml'].map((path) => ({
+    path,
+    pattern: /(\bheliograph:)(\d+\.\d+\.\d+[\w.-]*)/,
+  })),
+  { path: 'README.md', pattern: /(\*\*Status: )(\d+\.\d+\.\d+[\w.-]*)/ },
   ...[
+    'examples/receivers/go/go.mod',
     'clients/typescript/README.md',
     'clients/cli/README.md',
     'clients/go/README.md',
@@ -65,4 +70,32 @@ export function releasedChangelog(changelog: string, version: string, date: stri
   if (changelogSection(changelog, 'Unreleased') === '')
     throw new Error('CHANGELOG.md has nothing unreleased');
   return changelog.replace('## [Unreleased]\n', `## [Unreleased]\n\n## [${version}] - ${date}\n`);
+}
+
+/** Where a version is published. */
+type Published = { imageTags: string[]; channel: string };
+
+/**
+ * The tags of a version's image and its channel at npm. A tag that spans several versions is that of the newest, so a fix of an
+ * older minor version moves none backwards. `known` are the versions that have a tag in the repository.
+ */
+export function publishedAs(version: string, known: readonly string[]): Published {
+  if (version.includes('-')) return { imageTags: [version, 'next'], channel: 'next' };
+  const [major = '', minor = ''] = version.split('.');
+  const isNewestOf = (prefix: string) =>
+    known
+      .filter((other) => /^\d+\.\d+\.\d+$/.test(other) && other.startsWith(prefix))
+      .every((other) => compareVersions(other, version) <= 0);
+  const imageTags = [version];
+  if (isNewestOf(`${major}.${minor}.`)) imageTags.push(`${major}.${minor}`);
+  // Before 1.0.0 a minor version may change anything.
+  if (major !== '0' && isNewestOf(`${major}.`)) imageTags.push(major);
+  if (!isNewestOf('')) return { imageTags, channel: `release-${major}.${minor}` };
+  return { imageTags: [...imageTags, 'stable', 'latest'], channel: 'latest' };
+}
+
+function compareVersions(one: string, other: string): number {
+  const [parts, others] = [one, other].map((text) => text.split('.').map(Number));
+  const at = parts?.findIndex((part, index) => part !== others?.[index]) ?? -1;
+  return at < 0 ? 0 : (parts?.[at] ?? 0) - (others?.[at] ?? 0);
 }

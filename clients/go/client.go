@@ -19,7 +19,7 @@ import (
 )
 
 // Version is that of the service whose API this is.
-const Version = "0.1.0"
+const Version = "0.2.0"
 
 // Doer makes one HTTP request; *http.Client is one.
 type Doer interface {

@@ -29,7 +29,7 @@ const NUMBER = '800000000000111';
 
 type EarlierDatabase = { database: DatabasePool; url: string; endpoints: string[] };
 
-/** A database of 26 November 2026 with a tenant and endpoints, which have settings that are gone by now. */
+/** A database of 0.1.0, whose schema is the frozen one of 26 November 2026, with a tenant and endpoints, which have settings that are gone by now. */
 export async function earlierDatabase(urls: readonly string[]): Promise<EarlierDatabase> {
   const { database, url } = await testDatabase();
   const client = new pg.Client({ connectionString: url });

@@ -3,7 +3,7 @@ module example.com/receiver
 go 1.26.0
 
 require (
-	heliograph/clients/go v0.1.0
+	heliograph/clients/go v0.2.0
 	modernc.org/sqlite v1.62.0
 )
 

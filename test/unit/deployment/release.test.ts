@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,6 +8,7 @@ import { parse } from 'yaml';
 import packageJson from '../../../package.json' with { type: 'json' };
 import {
   changelogSection,
+  publishedAs,
   releasedChangelog,
   versionsIn,
   withVersion,
@@ -25,7 +26,7 @@ type Workflow = { permissions: Record<string, string>; jobs: Record<string, Job>
 describe('versions', () => {
   test('everything that carries one has that of package.json', () => {
     const found = versionsIn(repositoryFile);
-    expect(new Set(found.map(({ path }) => path)).size).toBe(15);
+    expect(new Set(found.map(({ path }) => path)).size).toBe(19);
     expect(new Set(found.map(({ version }) => version))).toEqual(new Set([packageJson.version]));
   });
 
@@ -59,7 +60,34 @@ describe('versions', () => {
     expect(changelogSection(after, '0.1.0')).toBe('* First.');
     expect(changelogSection(after, 'Unreleased')).toBe('');
     expect(() => releasedChangelog(after, '0.3.0', '2026-03-05')).toThrow(/nothing unreleased/);
-    expect(changelogSection(repositoryFile('CHANGELOG.md'), 'Unreleased')).not.toBe('');
+  });
+
+  test('CHANGELOG.md says what the version of package.json brings, and what stands behind it', () => {
+    const changelog = repositoryFile('CHANGELOG.md');
+    expect(changelogSection(changelog, packageJson.version)).not.toBe('');
+    const released = [...changelog.matchAll(/^## \[(\d+\.\d+\.\d+)\] - \d{4}-\d\d-\d\d$/gm)];
+    expect(released.map(([, version]) => version)[0]).toBe(packageJson.version);
+  });
+
+  test.each([
+    ['0.2.0', ['0.1.0'], ['0.2.0', '0.2', 'stable', 'latest'], 'latest'],
+    ['1.4.2', ['1.4.1', '0.9.0'], ['1.4.2', '1.4', '1', 'stable', 'latest'], 'latest'],
+    ['1.4.2', ['1.4.2', '1.5.0-rc.1'], ['1.4.2', '1.4', '1', 'stable', 'latest'], 'latest'],
+    ['1.4.10', ['1.4.9', '1.10.0'], ['1.4.10', '1.4'], 'release-1.4'],
+    ['1.4.2', ['1.4.10', '2.0.0'], ['1.4.2'], 'release-1.4'],
+    ['1.5.0', ['1.4.2', '2.0.0'], ['1.5.0', '1.5', '1'], 'release-1.5'],
+    ['2.0.0-rc.1', ['1.4.2'], ['2.0.0-rc.1', 'next'], 'next'],
+  ])('%s beside %j has the tags %j and the channel %s', (version, known, imageTags, channel) => {
+    expect(publishedAs(version, known)).toEqual({ imageTags, channel });
+  });
+
+  test('the workflow gets them by lines', () => {
+    const { stdout } = spawnSync(process.execPath, ['scripts/release.ts', '--published', '1.4.10'], {
+      cwd: ROOT,
+      input: '1.4.9\n1.10.0\n',
+      encoding: 'utf8',
+    });
+    expect(stdout).toBe('channel=release-1.4\nimage-tags=1.4.10 1.4\n');
   });
 });
 
@@ -105,6 +133,29 @@ describe('workflows', () => {
     const versions = versionsIn(repositoryFile).map(({ path }) => path);
     for (const name of packages) expect(versions).toContain(`${name}/package.json`);
     expect(text).toContain('clients/cli/dist/heliograph.js#');
+  });
+
+  test('image and packages go under the tags and the channel that the version has', () => {
+    const text = repositoryFile('.github/workflows/release.yml');
+    expect(text).toContain('npm run --silent release -- --published "$version" < known');
+    expect(text).toContain('for tag in $TAGS; do echo "$IMAGE:$tag"; done');
+    expect(text).toMatch(/tags: \$\{\{ steps\.tags\.outputs\.names \}\}/);
+    expect(text).toContain('npm publish --provenance --access public --tag "$CHANNEL"');
+  });
+
+  test('every file of a release is in SHA256SUMS, which is signed, and the notes have the digests of image and chart', () => {
+    const text = repositoryFile('.github/workflows/release.yml');
+    const files = /gh release create [\s\S]+$/.exec(text)?.[0].match(/\*\.[\w.]+/g) ?? [];
+    expect(files).toEqual(['*.spdx.json', '*.tgz', '*.whl', '*.tar.gz']);
+    expect(text).toContain(`sha256sum -- ${files.join(' ')} > SHA256SUMS\n`);
+    expect(text).toContain('sha256sum heliograph.js) >> SHA256SUMS\n');
+    expect(text).toContain('cosign sign-blob --yes --bundle SHA256SUMS.sigstore.json SHA256SUMS\n');
+    for (const name of ['SHA256SUMS', 'SHA256SUMS.sigstore.json', '$IMAGE_DIGEST', '$CHART_DIGEST'])
+      expect(text).toContain(name);
+  });
+
+  test('an image of more than 150 MB fails', () => {
+    expect(repositoryFile('.github/workflows/ci.yml')).toMatch(/gzip \| wc -c[\s\S]+-le 150000000$/m);
   });
 
   test('nothing is published before the tests have passed', () => {

@@ -97,7 +97,7 @@ const inOrder = (path: string, lanes: Record<string, number>) =>
 /** Functions that only processes of the release before call, which may run beside this one. */
 const CALLED_BY_EARLIER = /\b(?:apply_order_scope|promote_next)\(/;
 
-test('a database of 26 November gets the schema of a new one', async () => {
+test('a database of 0.1.0 gets the schema of a new one', async () => {
   const { database } = await earlierDatabase([]);
   await migrate(database);
   const { sequences: _, functions, ...upgraded } = await schemaDigest(database);
@@ -106,7 +106,7 @@ test('a database of 26 November gets the schema of a new one', async () => {
   expect(functions.filter((line) => !CALLED_BY_EARLIER.test(line))).toEqual(fresh.functions);
 });
 
-test('a database of 26 November with deliveries in every state is upgraded, and each goes out once and in order', async () => {
+test('a database of 0.1.0 with deliveries in every state is upgraded, and each goes out once and in order', async () => {
   const receiver = await startReceiver();
   onTestFinished(() => receiver.close());
   const paths = ['/open', '/paused', '/probing'];

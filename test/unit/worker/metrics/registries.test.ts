@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import packageJson from '../../../../package.json' with { type: 'json' };
 import { makeApiMetrics } from '../../../../src/api/api-metrics.ts';
 import { RunShare } from '../../../../src/engine/deliveries/loop/run-share.ts';
 import { counted as countedActivity, watchProcess } from '../../../../src/platform/metrics/metrics.ts';
@@ -92,7 +93,7 @@ describe('the metrics of worker and API', () => {
   test('say which version runs, and what processor, memory and event loop do', async () => {
     const { api } = fullRegistries();
     const samples = samplesOf(await api.registry.metrics());
-    expect([...samples.keys()]).toContain('heliograph_build_info{version="0.1.0"}');
+    expect([...samples.keys()]).toContain(`heliograph_build_info{version="${packageJson.version}"}`);
     for (const name of ['process_cpu_seconds_total', 'process_resident_memory_bytes']) {
       expect(samples.get(name), name).toBeGreaterThan(0);
     }
