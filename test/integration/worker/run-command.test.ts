@@ -126,7 +126,7 @@ test('two that start at once on a database of 0.1.0 migrate it once; messages co
   });
   const processes = ports.map((port) => start({ ...env, PORT: String(port) }, ['run']));
   for (const [n, port] of ports.entries())
-    await eventually(`${port} is well`, () => unwell(port), { is: [], withinMs: 180_000 }).catch((error) => {
+    await eventually(`${port} is well`, () => unwell(port), { is: [], withinMs: 240_000 }).catch((error) => {
       throw new Error(`${error.message}\n${processes[n]?.output()}`);
     });
   const applied = await queryColumn(database, 'select name from schema_migrations order by id');
