@@ -37,7 +37,7 @@ describe('a script says in a plain sentence what is missing:', () => {
     ['film-cli.ts', ['--data-dir', '/nowhere'], /^Nothing runs: .* is missing\. Run npm start first\.$/],
     ['test-room.ts', [], /^Name a room: npm run test:room ROOM…, such as deliveries\.$/],
     ['test-room.ts', ['circus'], /^There are no tests of circus: npm run test:room ROOM…/],
-    ['release.ts', [], /^npm run release -- \[--check\|--notes\] <version>$/],
+    ['release.ts', [], /^npm run release -- \[--check\|--notes\|--published\] <version>$/],
     [
       'pin-images.ts',
       [],
