@@ -1,4 +1,3 @@
-import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query, queryOne } from '../../platform/postgres/sql.ts';
 import type { CustomerReference } from './customer-reference.ts';
@@ -58,28 +57,25 @@ export type PreferenceReport = {
   at: Date;
 };
 
-/** In the order in which they came; of each customer at a number the latest by its time holds. */
+/**
+ * In the order in which they came; of each customer at a number the latest by its time holds. A stop that is reported twice began with the
+ * earlier report.
+ */
 export async function notePreferences(trx: Transaction, reports: readonly PreferenceReport[]): Promise<void> {
-  const latest = new Map<string, PreferenceReport>();
-  for (const report of reports) {
-    const key = `${report.contactId} ${report.phoneNumberId}`;
-    const before = latest.get(key);
-    if (before === undefined || report.at >= before.at) latest.set(key, report);
-  }
-  const rows = [...latest.values()];
-  for (const contactId of new Set(rows.map((row) => row.contactId))) await gatherOptOuts(trx, contactId);
-  await execute(
-    trx,
-    `insert into opt_outs as o (waba_id, phone_number_id, contact_id, source, is_stop, scope, since, reported_at)
-     select waba_id, phone_number_id, contact_id, source, is_stop, 'marketing', at, at
-       from unnest(:wabaId::text[], :phoneNumberId::text[], :contactId::bigint[], :source::text[], :isStop::boolean[], :at::timestamptz[])
-         as g (waba_id, phone_number_id, contact_id, source, is_stop, at)
-     on conflict (contact_id, coalesce(phone_number_id, ''), is_upstream) where contact_id is not null do update
-        set since = case when o.is_stop and excluded.is_stop then o.since else excluded.since end,
-            is_stop = excluded.is_stop, source = excluded.source, reported_at = excluded.reported_at
-      where excluded.reported_at >= o.reported_at`,
-    columnsOf(rows, 'wabaId', 'phoneNumberId', 'contactId', 'source', 'isStop', 'at'),
-  );
+  for (const contactId of new Set(reports.map((report) => report.contactId)))
+    await gatherOptOuts(trx, contactId);
+  for (const report of reports)
+    await execute(
+      trx,
+      `insert into opt_outs as o (waba_id, phone_number_id, contact_id, source, is_stop, scope, since, reported_at)
+       values (:wabaId, :phoneNumberId, :contactId, :source, :isStop, 'marketing', :at, :at)
+       on conflict (contact_id, coalesce(phone_number_id, ''), is_upstream) where contact_id is not null do update
+          set since = case when o.is_stop and excluded.is_stop then least(o.since, excluded.since) else excluded.since end,
+              source = case when excluded.reported_at >= o.reported_at then excluded.source else o.source end,
+              is_stop = excluded.is_stop, reported_at = greatest(o.reported_at, excluded.reported_at)
+        where excluded.reported_at >= o.reported_at or (o.is_stop and excluded.is_stop and excluded.since < o.since)`,
+      report,
+    );
 }
 
 /** Upstream refused a message, because the customer of its conversation wants no marketing. */

@@ -1,4 +1,5 @@
 import { type ProblemReport, unpaidReport } from '../../features/accounts/upstream-problems.ts';
+import { membersOf } from '../../platform/json/json-members.ts';
 import type { FieldItem } from '../split/field-items.ts';
 import type { StatusItem } from '../split/status-items.ts';
 import type { Owned } from '../split/upstream-items.ts';
@@ -14,11 +15,6 @@ const SHARED_DAYS = 1;
 const MAX_CHARS = 200;
 
 const text = (value: unknown) => lineOf(value, MAX_CHARS);
-
-function objectIn(value: Value, name: string): Value {
-  const member = value[name];
-  return typeof member === 'object' && member !== null && !Array.isArray(member) ? (member as Value) : {};
-}
 
 function template(value: Value): string {
   const [name, language] = [text(value.message_template_name), text(value.message_template_language)];
@@ -81,24 +77,28 @@ function account(value: Value): Report[] {
   const report = (subject: string, reason: string | null, days: number | null): Report[] => [
     { kind: 'account_restricted', subject, reason, days },
   ];
+  const violation = () => {
+    const type = text(membersOf(value.violation_info).violation_type) || 'unknown';
+    return report(`violation ${type}`, `Upstream reports a violation of its policy: ${type}.`, DAYS);
+  };
   switch (event) {
-    case 'ACCOUNT_VIOLATION': {
-      const type = text(objectIn(value, 'violation_info').violation_type) || 'unknown';
-      return report(`violation ${type}`, `Upstream reports a violation of its policy: ${type}.`, DAYS);
-    }
+    case 'ACCOUNT_VIOLATION':
+      return violation();
     case 'ACCOUNT_RESTRICTION': {
       const given = value.restriction_info;
+      // A warning, as about Direct Send, restricts nothing.
+      if (given === undefined && value.violation_info !== undefined) return violation();
       const types = (Array.isArray(given) ? given : [given]).map((one) =>
-        typeof one === 'object' && one !== null ? text((one as Value).restriction_type) : '',
+        text(membersOf(one).restriction_type),
       );
-      const named = types
-        .filter((type) => type !== '')
-        .slice(0, 5)
-        .join(', ');
-      return report('restriction', `The account is restricted${named && `: ${named}`}.`, DAYS);
+      const named = [...new Set(types)].filter((type) => type !== '').slice(0, 5);
+      if (named.length === 0) return report('restriction', 'The account is restricted.', DAYS);
+      return named.flatMap((type) =>
+        report(`restriction ${type}`, `The account is restricted: ${type}.`, DAYS),
+      );
     }
     case 'DISABLED_UPDATE': {
-      const state = text(objectIn(value, 'ban_info').waba_ban_state).toUpperCase();
+      const state = text(membersOf(value.ban_info).waba_ban_state).toUpperCase();
       return report('ban', BANNED.has(state) ? `The account is banned or will be: ${state}.` : null, null);
     }
     case 'ACCOUNT_DELETED':

@@ -10,7 +10,7 @@ export type ThreadFacts = {
   since: Date | null;
   /** When the customer last wrote to us. */
   writtenAt: Date | null;
-  /** The latest message of which we got a copy, and the latest of these from the customer. */
+  /** The latest message of which we got a copy and not the message, and the latest of these from the customer. */
   copiedAt: Date | null;
   copiedWrittenAt: Date | null;
 };
@@ -46,6 +46,9 @@ function msOf(at: Date | null): number {
 /** More than can come from one customer in 24 hours. */
 const MAX_SCANNED = 20_000;
 
+/** So many messages may come before one that the customer wrote later than they. */
+const LATE_MESSAGES = 20;
+
 export async function findThread(
   database: Database,
   wabaId: string,
@@ -59,17 +62,18 @@ export async function findThread(
               where waba_id = :wabaId and id = :conversationId) as kept
        join conversations c on c.id = kept.id and c.waba_id = :wabaId
        left join lateral (select m.sent_at as at from messages m
-                           where m.conversation_id = c.id and m.origin = 'other_responder'
+                           where m.conversation_id = c.id and m.origin = 'other_responder' and m.upstream_id is not null
                            order by m.sent_at desc limit 1) as copied on true
        left join lateral (select m.sent_at as at from messages m
-                           where m.conversation_id = c.id and m.origin = 'other_responder' and m.direction = 'inbound'
+                           where m.conversation_id = c.id and m.origin = 'other_responder' and m.upstream_id is not null and m.direction = 'inbound'
                            order by m.sent_at desc limit 1) as copied_written on true
        left join lateral (
-         select coalesce(m.sent_at, m.created_at) as at
-           from (select x.id, x.direction from messages x where x.conversation_id = c.id
-                  order by x.id desc limit ${MAX_SCANNED}) as k
-           join messages m on m.id = k.id and m.origin is null and m.type <> 'call'
-          where k.direction = 'inbound' order by k.id desc limit 1) as written
+         select max(newest.at) as at
+           from (select coalesce(m.sent_at, m.created_at) as at
+                   from (select x.id, x.direction from messages x where x.conversation_id = c.id
+                          order by x.id desc limit ${MAX_SCANNED}) as k
+                   join messages m on m.id = k.id and m.origin is null and m.type <> 'call'
+                  where k.direction = 'inbound' order by k.id desc limit ${LATE_MESSAGES}) as newest) as written
               on coalesce(c.thread_since, copied.at) is not null`,
     { wabaId, conversationId },
   );
