@@ -3,6 +3,7 @@ import { bodyCommands } from './commands/body-commands.ts';
 import { faultCommand } from './commands/fault-commands.ts';
 import { groupCommand } from './commands/group-commands.ts';
 import { messageCommands } from './commands/message-commands.ts';
+import { routingCommand } from './commands/routing-commands.ts';
 import type { CommandEnvironment } from './commands/sandbox-action.ts';
 import { serverCommands } from './commands/server-commands.ts';
 import { statusCommands } from './commands/status-commands.ts';
@@ -30,6 +31,7 @@ export function createSandboxCommand(overrides: Partial<CommandEnvironment> = {}
     ...statusCommands(environment),
     ...bodyCommands(environment),
     groupCommand(environment),
+    routingCommand(environment),
     faultCommand(environment),
     ...serverCommands(environment),
   ];

@@ -6,6 +6,7 @@ import type { FaultRegister } from './fault-register.ts';
 import type { GroupRegister } from './group-register.ts';
 import type { MediaStore } from './media-store.ts';
 import type { MediaUrls } from './media-url.ts';
+import type { RoutingRegister } from './routing-roles.ts';
 import type { StatusLadder } from './status-ladder.ts';
 import type { UploadSessions } from './upload-sessions.ts';
 import type { BoundedList, LoggedRequest, ReadReceipt, SentMessage } from './upstream-records.ts';
@@ -15,6 +16,10 @@ import type { WebhookSender } from './upstream-webhook-sender.ts';
 export type UpstreamContext = {
   /** The only token that is accepted; without it any token is. */
   accessToken?: string;
+  /** Makes the token of the app, with its id. */
+  appSecret: string;
+  /** Where the webhooks go. */
+  callbackUrl: string;
   phones: PhoneDirectory;
   faults: FaultRegister;
   requests: BoundedList<LoggedRequest>;
@@ -28,6 +33,7 @@ export type UpstreamContext = {
   uploads: UploadSessions;
   media: MediaStore;
   mediaUrls: MediaUrls;
+  routing: RoutingRegister;
   sender: WebhookSender;
   ladder: StatusLadder;
   /** Aborted when the server stops. */

@@ -11,6 +11,7 @@ import { createGroupRegister } from './group-register.ts';
 import { requireDevelopment, requireLoopback } from './loopback-only.ts';
 import { createMediaStore } from './media-store.ts';
 import { createMediaUrls } from './media-url.ts';
+import { createRoutingRegister } from './routing-roles.ts';
 import { createStatusLadder } from './status-ladder.ts';
 import { createUploadSessions } from './upload-sessions.ts';
 import type { UpstreamContext } from './upstream-context.ts';
@@ -58,6 +59,8 @@ function createContext(
   const delayMs = config.statusDelayMs ?? DEFAULT_STATUS_DELAY_MS;
   return {
     ...(config.accessToken === undefined ? {} : { accessToken: config.accessToken }),
+    appSecret: config.appSecret,
+    callbackUrl: `${config.ingressUrl}/upstream/webhook`,
     phones: createPhoneDirectory(),
     faults: createFaultRegister(),
     requests: createBoundedList(MAX_LOGGED_REQUESTS),
@@ -75,6 +78,7 @@ function createContext(
       lifetimeMs: config.mediaUrlLifetimeMs ?? DEFAULT_MEDIA_URL_LIFETIME_MS,
       now,
     }),
+    routing: createRoutingRegister(),
     sender,
     ladder: createStatusLadder({ sender, bill, chat, delayMs, signal: runtime.signal, now, log: app.log }),
     signal: runtime.signal,

@@ -5,9 +5,11 @@
 export const UPSTREAM_FIELDS = {
   account_alerts: 'An alert about the account, a number or the business',
   account_review_update: 'The account was reviewed',
+  account_settings_update: 'The settings of a number changed, such as those of calls',
   account_update: 'The account was restricted, banned, verified or connected, or violated a policy',
   automatic_events: 'Upstream recognized a lead or a purchase in a chat',
   business_capability_update: 'A limit of the business changed',
+  business_username_updates: 'The username of a number was approved, reserved or deleted',
   calls: 'A call began, rang, was accepted or ended',
   flows: 'A flow or its endpoint changed its state',
   group_lifecycle_update: 'A group was created or deleted',
@@ -29,8 +31,33 @@ export const UPSTREAM_FIELDS = {
   smb_message_echoes: 'The business wrote from the WhatsApp Business app',
   standby: 'A copy of a message in a conversation that another responder has',
   template_category_update: 'The category of a template changes or was changed',
+  template_correct_category_detection:
+    'The content of a message without a template (Direct Send) is of another category',
   user_preferences: 'A customer stopped or resumed marketing messages',
 } as const;
+
+/** The fields that every app is to subscribe to, and what happens without them. Of the others tenants, or numbers in the app, have use. */
+export const NEEDED_FIELDS: readonly { fields: readonly UpstreamField[]; without: string }[] = [
+  { fields: ['messages'], without: 'no messages and statuses arrive' },
+  {
+    fields: ['phone_number_quality_update', 'phone_number_name_update', 'account_update'],
+    without: 'changes of numbers are noticed once a day, and restrictions of accounts never',
+  },
+  {
+    fields: [
+      'message_template_status_update',
+      'message_template_quality_update',
+      'message_template_components_update',
+      'template_category_update',
+    ],
+    without: 'changes of message templates are noticed once a day',
+  },
+  { fields: ['user_preferences'], without: 'it is not noticed who wants no marketing messages' },
+  {
+    fields: ['standby', 'messaging_handovers'],
+    without: 'it is not noticed when another responder shares a number',
+  },
+];
 
 export type UpstreamField = keyof typeof UPSTREAM_FIELDS;
 

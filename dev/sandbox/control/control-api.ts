@@ -24,6 +24,7 @@ import type { UpstreamContext } from '../upstream-context.ts';
 import type { SignatureForm, WebhookAnswer } from '../upstream-webhook-sender.ts';
 import { ControlError, phoneOf, sendToIngress } from './control-error.ts';
 import { registerGroupRoutes } from './group-routes.ts';
+import { registerRoutingRoutes } from './routing-routes.ts';
 
 /** The part of the server with which tests and the command line steer it. */
 export async function controlApi(app: FastifyInstance, context: UpstreamContext): Promise<void> {
@@ -38,6 +39,7 @@ export async function controlApi(app: FastifyInstance, context: UpstreamContext)
   registerInboundRoutes(app, context);
   registerChatRoutes(app, context);
   registerGroupRoutes(app, context);
+  registerRoutingRoutes(app, context);
   await app.register((scope) => mediaRoutes(scope, context));
 }
 

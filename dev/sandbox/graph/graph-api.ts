@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { pricingAnalytics } from '../bill.ts';
 import type { UpstreamContext } from '../upstream-context.ts';
 import type { LoggedRequest } from '../upstream-records.ts';
+import { isAppToken, registerAppSubscriptions } from './app-subscriptions.ts';
 import { answerFault } from './fault-answer.ts';
 import { registerFlows } from './flows.ts';
 import { invalidParameter, objectMissing, tokenInvalid } from './graph-failure.ts';
@@ -12,7 +13,7 @@ import { registerMediaDownload } from './media-download.ts';
 import { registerMessageTemplates } from './message-templates.ts';
 import { registerNumberEdges } from './number-edges.ts';
 import { phoneNumberObject, pickFields } from './phone-number-object.ts';
-import { APP, registerResumableUploads } from './resumable-uploads.ts';
+import { registerResumableUploads } from './resumable-uploads.ts';
 import { registerSendMessage } from './send-message.ts';
 
 const MAX_UPLOAD_BYTES = 105 * 1024 * 1024;
@@ -21,7 +22,8 @@ const MAX_UPLOAD_BYTES = 105 * 1024 * 1024;
 function guardRequests(app: FastifyInstance, context: UpstreamContext): void {
   const open = new WeakMap<FastifyRequest, LoggedRequest>();
   app.addHook('onRequest', async (request, reply) => {
-    const authorized = hasValidToken(request.headers.authorization, context.accessToken);
+    const authorized =
+      hasValidToken(request.headers.authorization, context.accessToken) || isAppToken(request, context);
     const { id = '' } = request.params as { id?: string };
     const path = request.url.split('?', 1).join('');
     const entry = {
@@ -73,7 +75,7 @@ export async function graphApi(app: FastifyInstance, context: UpstreamContext): 
   registerPayments(app, context);
   registerSendMessage(app, context);
   registerGroups(app, context);
-  registerSubscribedApps(app, context);
+  registerAppSubscriptions(app, context);
   registerUnknown(app);
 }
 
@@ -118,18 +120,6 @@ function registerMediaDelete(app: FastifyInstance, context: UpstreamContext): vo
       return reply.code(status).send(body);
     }
     return { success: true };
-  });
-}
-
-/** GET /{version}/{account}/subscribed_apps: every account of the sandbox sends to the one app. */
-function registerSubscribedApps(app: FastifyInstance, context: UpstreamContext): void {
-  app.get<GraphObjectRoute>(`${GRAPH_OBJECT_PATH}/subscribed_apps`, async (request, reply) => {
-    const { id } = request.params;
-    if (context.phones.ofWaba(id).length === 0) {
-      const { status, body } = objectMissing(id);
-      return reply.code(status).send(body);
-    }
-    return { data: [{ whatsapp_business_api_data: APP }] };
   });
 }
 

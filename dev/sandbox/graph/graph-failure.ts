@@ -40,6 +40,11 @@ export function invalidParameter(code: 100 | 131008 | 131009, details: string): 
   });
 }
 
+/** The answer to a call of an app whose role or token is another than it needs. */
+export function notAllowed(code: 15 | 138038 | 2494191, message: string): GraphFailure {
+  return failure(400, { message: `(#${code}) ${message}`, type: 'OAuthException', code });
+}
+
 function codeOfStatus(status: number): number {
   if (status === 401) {
     return 190;

@@ -5,7 +5,7 @@ import { userIdOf } from '../payloads/customer-identity.ts';
 import type { JsonObject } from '../payloads/webhook-body.ts';
 import type { UpstreamContext } from '../upstream-context.ts';
 import { answerFault } from './fault-answer.ts';
-import { invalidParameter, objectMissing } from './graph-failure.ts';
+import { invalidParameter, notAllowed, objectMissing } from './graph-failure.ts';
 import { GRAPH_OBJECT_PATH, type GraphObjectRoute, graphPage } from './graph-page.ts';
 import { pickFields } from './phone-number-object.ts';
 
@@ -41,14 +41,17 @@ export function registerNumberEdges(app: FastifyInstance, context: UpstreamConte
   at('POST', 'thread_control', (_settings, { body, params }, reply) =>
     threadControl(context, params.id, body, reply),
   );
-  calling(at);
+  calling(at, context);
   username(at);
-  at('GET', 'routing_roles', () => ({ roles: [], is_standby: false }));
+  at('GET', 'routing_roles', (_settings, { params }) => {
+    const { roles, isStandby } = context.routing.of(params.id) ?? { roles: [], isStandby: false };
+    return { roles, is_standby: isStandby };
+  });
   blockedUsers(at, context);
   qrCodes(at);
 }
 
-/** Takes every action, from whoever asks; a fault of `thread_control` with code 2494191 is the refusal of a `take`. */
+/** Only the escalation partner may take; whom upstream refuses the other actions, its pages do not say. */
 async function threadControl(
   context: UpstreamContext,
   id: string,
@@ -58,10 +61,13 @@ async function threadControl(
   const fault = context.faults.take('thread_control', id);
   if (fault !== undefined && (await answerFault(context, reply, fault, { id }))) return reply;
   const isForOne = (body?.to === undefined) !== (body?.recipient === undefined);
-  if (isForOne && ['take', 'pass', 'release'].includes(String(body?.action))) {
-    return { messaging_product: 'whatsapp' };
+  if (!isForOne || !['take', 'pass', 'release'].includes(String(body?.action))) {
+    return refuse(reply, invalidParameter(100, 'Give to or recipient, and an action.'));
   }
-  return refuse(reply, invalidParameter(100, 'Give to or recipient, and an action.'));
+  if (body?.action === 'take' && !context.routing.may(id, 'escalation')) {
+    return refuse(reply, notAllowed(2494191, 'Only the escalation partner may take control of a thread.'));
+  }
+  return { messaging_product: 'whatsapp' };
 }
 
 type At = (method: 'GET' | 'POST' | 'DELETE', edge: string, handle: Handler) => void;
@@ -84,7 +90,7 @@ function settingsEdge(at: At, edge: string, name: 'profile' | 'commerce' | 'encr
 }
 
 /** Signalling only: a call that the business makes rings for ever. */
-function calling(at: At): void {
+function calling(at: At, context: UpstreamContext): void {
   at('GET', 'settings', (settings) => ({ calling: settings.calling }));
   at('POST', 'settings', (settings, { body }) => {
     Object.assign(settings.calling, body?.calling);
@@ -98,7 +104,10 @@ function calling(at: At): void {
       { action_name: 'start_call', can_perform_action: false },
     ],
   }));
-  at('POST', 'calls', (_settings, { body }, reply) => {
+  at('POST', 'calls', (_settings, { body, params }, reply) => {
+    if (!context.routing.may(params.id, 'calls')) {
+      return refuse(reply, notAllowed(138038, 'Only the Call primary may do this.'));
+    }
     if (typeof body?.action !== 'string') return refuse(reply, invalidParameter(131008, 'action is missing'));
     const id = `wacid.${randomBytes(24).toString('base64url')}`;
     return body.action === 'connect' ? { messaging_product: 'whatsapp', calls: [{ id }] } : SUCCESS;

@@ -1,11 +1,9 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { UpstreamContext } from '../upstream-context.ts';
+import { APP } from './app-subscriptions.ts';
 import { answerFault } from './fault-answer.ts';
 import { type GraphFailure, invalidParameter, objectMissing } from './graph-failure.ts';
 import { GRAPH_OBJECT_PATH, type GraphObjectRoute } from './graph-page.ts';
-
-/** The app that every account of the sandbox sends to. */
-export const APP = { id: '700000000000001', name: 'Heliograph sandbox', link: '' };
 
 const TYPES = ['application/pdf', 'image/jpeg', 'image/jpg', 'image/png', 'video/mp4'];
 const MAX_BYTES = 105 * 1024 * 1024;

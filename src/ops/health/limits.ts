@@ -8,5 +8,8 @@ export const PROCESS_LIMITS = {
   restartMs: 300_000,
 } as const;
 
+/** Each is a request to upstream. */
+export const MOST_ASKED_WABAS = 25;
+
 /** By then an API key or a certificate needs a new one. */
 export const EXPIRES_SOON_DAYS = 14;

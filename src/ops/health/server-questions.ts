@@ -19,8 +19,9 @@ import {
   type TemporalConnection,
 } from '../../platform/temporal/client-connection.ts';
 import { SEARCH_ATTRIBUTE_NAMES, taskQueues } from '../../platform/temporal/workflow-options.ts';
+import { lookAtFields } from './app-fields.ts';
 import { durationOf, type Finding, fail, ok, sizeOf, unlessFine, warn } from './findings.ts';
-import { EXPIRES_SOON_DAYS } from './limits.ts';
+import { EXPIRES_SOON_DAYS, MOST_ASKED_WABAS } from './limits.ts';
 import { look, question, read } from './question.ts';
 
 type OfConfig = { config: Config };
@@ -62,6 +63,12 @@ export const SERVER_QUESTIONS = {
     line: 'upstream',
     question: 'Does upstream accept the access token of each WABA?',
     ask: lookAtUpstream,
+    away: 'correct HELIOGRAPH_UPSTREAM_GRAPH_URL, or let this machine reach it',
+  }),
+  fields: question({
+    line: 'webhook fields',
+    question: 'Do the apps of the WABAs subscribe to the fields that are needed?',
+    ask: lookAtFields,
     away: 'correct HELIOGRAPH_UPSTREAM_GRAPH_URL, or let this machine reach it',
   }),
   addressCertificate: question({
@@ -203,11 +210,8 @@ function versionFindings(
   ];
 }
 
-/** Each is a request to upstream. */
-const MOST_WABAS = 25;
-
 async function lookAtUpstream({ config, ...tools }: OfConfig & SealedDatabase): Promise<Finding[]> {
-  const wabas = (await listWabas(tools.database)).slice(0, MOST_WABAS);
+  const wabas = (await listWabas(tools.database)).slice(0, MOST_ASKED_WABAS);
   const client = openAccountClient(config);
   try {
     const found = await Promise.all(

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { request } from 'undici';
 import { parseRetryAfter } from '../http/retry-after.ts';
 import { USER_AGENT } from '../http/user-agent.ts';
-import { isMembers, membersOf, textOf } from '../json/json-members.ts';
+import { isMembers, listOf, membersOf, textOf } from '../json/json-members.ts';
 import { MAX_ID_CHARS } from '../json/storable-text.ts';
 import {
   firstOf,
@@ -97,6 +97,22 @@ function appOf(value: unknown): SubscribedApp {
     name: textOf(app.name),
     overrideCallbackUrl: textOf(entry.override_callback_uri) || null,
   };
+}
+
+/**
+ * The webhook fields that an app subscribes to: `GET /{app}/subscriptions`, with the app's own token, which its id and its secret make; null: to none
+ * of WhatsApp. Throws GraphError.
+ */
+export async function listSubscribedFields(
+  connection: GraphConnection,
+  appId: string,
+  appSecret: string,
+): Promise<string[] | null> {
+  const path = [appId, 'subscriptions'];
+  const { data } = await graphGet(connection, { path, token: `${appId}|${appSecret}` });
+  const found = listOf(data).find(({ object }) => object === 'whatsapp_business_account');
+  if (found === undefined || found.active === false) return null;
+  return listOf(found.fields).map(({ name }) => textOf(name));
 }
 
 export type TemplateFilter = Partial<Record<'name' | 'status' | 'category' | 'language', string>>;

@@ -4,6 +4,7 @@ import {
   listMessageTemplates,
   listPhoneNumbers,
   listSubscribedApps,
+  listSubscribedFields,
   readPricing,
   sendMessage,
   type TemplateCall,
@@ -66,6 +67,8 @@ export function openAccountClient(config: Pick<Config, 'upstream'>) {
       lookUpPayment(connection, { ...lookup, timeoutMs }),
     listPhoneNumbers: (wabaId: string, token: string) => listPhoneNumbers(connection, wabaId, token),
     listSubscribedApps: (wabaId: string, token: string) => listSubscribedApps(connection, wabaId, token),
+    listSubscribedFields: (appId: string, appSecret: string) =>
+      listSubscribedFields(connection, appId, appSecret),
     /** Passes a call of a tenant on as it is; the answer, whatever it says, is for the caller to judge. */
     passOn: (call: PassedCall) => passOn({ ...connection, upstream: config.upstream }, call, timeoutMs),
     close: () => connection.agent.destroy(),

@@ -87,8 +87,11 @@ describe('the schemas of webhooks', () => {
       };
       expect([...Compile(UPSTREAM_EVENT_BODY).Errors(example)]).toEqual([]);
       type Place = { phone_number_id: string };
-      const { value } = example.data as { value: { metadata?: Place; recipient?: Place } };
-      expect(example.phoneNumberId).toBe((value.metadata ?? value.recipient)?.phone_number_id ?? null);
+      const { value } = example.data as {
+        value: { metadata?: Place; recipient?: Place; phone_number_settings?: Place };
+      };
+      const place = value.metadata ?? value.recipient ?? value.phone_number_settings;
+      expect(example.phoneNumberId).toBe(place?.phone_number_id ?? null);
       expect(EVENT_TYPES.filter((type) => Compile(EVENT_BODIES[type]).Check(example))).toEqual([]);
     },
   );

@@ -33,6 +33,12 @@ const UPSTREAM_VALUES: Readonly<Record<UpstreamField, Record<string, unknown>>> 
     },
   },
   account_review_update: { decision: 'APPROVED' },
+  account_settings_update: {
+    messaging_product: 'whatsapp',
+    timestamp: '1790000000',
+    type: 'PHONE_NUMBER_SETTINGS',
+    phone_number_settings: { phone_number_id: METADATA.phone_number_id, calling: { status: 'ENABLED' } },
+  },
   account_update: { event: 'ACCOUNT_VIOLATION', violation_info: { violation_type: 'ADULT' } },
   automatic_events: {
     ...VALUE,
@@ -41,6 +47,7 @@ const UPSTREAM_VALUES: Readonly<Record<UpstreamField, Record<string, unknown>>> 
     ],
   },
   business_capability_update: { max_daily_conversations_per_business: 2000, max_phone_numbers_per_waba: 25 },
+  business_username_updates: { ...NUMBER, username: 'fixture.store', status: 'approved' },
   calls: {
     ...VALUE,
     calls: [
@@ -225,6 +232,7 @@ const UPSTREAM_VALUES: Readonly<Record<UpstreamField, Record<string, unknown>>> 
     },
   },
   template_category_update: { ...TEMPLATE, previous_category: 'UTILITY', new_category: 'MARKETING' },
+  template_correct_category_detection: { ...TEMPLATE, category: 'UTILITY', correct_category: 'MARKETING' },
   user_preferences: {
     ...VALUE,
     contacts: [{ profile: { name: 'Asha Tester' }, wa_id: USER.wa_id, user_id: USER.user_id }],

@@ -5,6 +5,7 @@ import {
   type WabaFinding,
   type WabaFindings,
 } from '../../../ops/health/waba-check.ts';
+import { NEEDED_FIELDS } from '../../../platform/upstream-fields.ts';
 import { PAGES } from '../access/page-access.ts';
 import { copyable } from '../components/copyable.ts';
 import { formMarkup, type Refused } from '../kits/form-page.ts';
@@ -93,7 +94,7 @@ function stepsOf(
       title: 'The app is subscribed to the WABA',
       findings: [found.subscription],
       todo: [
-        'In the app, subscribe to the fields messages, phone_number_quality_update, phone_number_name_update and account_update, and to others that the tenant wants. Publish the app: until then, upstream sends test webhooks only.',
+        `In the app, subscribe to the fields ${NEEDED_FIELDS.flatMap(({ fields }) => fields).join(', ')}, and to others that the tenant wants. Publish the app: until then, upstream sends test webhooks only.`,
         html`Subscribe the app to the WABA with its token: ${copyable(`POST /${wabaId}/subscribed_apps`)}`,
       ],
     },
