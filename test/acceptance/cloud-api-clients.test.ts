@@ -95,7 +95,7 @@ test('heyoo sends, uploads, sends a template with a picture, reads, marks as rea
   expect(result.sent).toHaveLength(4);
 });
 
-test('whatsapp-api-js and @kapso/whatsapp-cloud-api send, upload, read and receive', async () => {
+test('whatsapp-api-js and @kapso/whatsapp-cloud-api send, also a template with a picture, upload, read and receive', async () => {
   const place = await npmPackages('cloud-api', NPM);
   const script = join(place, 'clients.mjs');
   await copyFile(scriptOf('clients.mjs'), script);
@@ -104,5 +104,16 @@ test('whatsapp-api-js and @kapso/whatsapp-cloud-api send, upload, read and recei
     media: ['image/jpeg', 84, true, 'image/jpeg'],
     refused: ['GraphApiError', 403, 10],
     received: { api: [{ text, from: customer, name: 'Asha' }], kapso: [{ text, from: customer }] },
+  });
+  const { data } = (await (await fetch(`${description().sandboxUrl}/sandbox/sent`)).json()) as {
+    data: { id: string }[];
+  };
+  expect(data.find(({ id }) => id === result.sent[1])).toMatchObject({
+    body: {
+      template: {
+        name: 'summer_offer',
+        components: [{ type: 'header', parameters: [{ type: 'image', image: { id: expect.any(String) } }] }],
+      },
+    },
   });
 });

@@ -10,6 +10,7 @@ import { LIVE_COMMANDS, LOCAL_COMMANDS } from './commands-live.ts';
 import { mcp } from './commands-mcp.ts';
 import { SCHEDULED_COMMANDS } from './commands-scheduled.ts';
 import { SENDING_COMMANDS } from './commands-sending.ts';
+import { TEMPLATE_COMMANDS } from './commands-templates.ts';
 import { completionScript, SHELLS } from './completion.ts';
 import { EXIT, type ExitCode, Failure, wrongUsage } from './failure.ts';
 import { commandHelp, generalHelp } from './help.ts';
@@ -37,7 +38,7 @@ const GROUPS: readonly (readonly [string, readonly Command[]])[] = [
   ['Account', ACCOUNT_COMMANDS],
   ['Live events', LIVE_COMMANDS],
   ['Events and deliveries', EVENT_COMMANDS],
-  ['Sending', [...SENDING_COMMANDS, ...SCHEDULED_COMMANDS]],
+  ['Sending', [...SENDING_COMMANDS, ...SCHEDULED_COMMANDS, ...TEMPLATE_COMMANDS]],
   ['Customers', CUSTOMER_COMMANDS],
   ['AI assistants', [mcp]],
   ['Without an API key', [...LOCAL_COMMANDS, completion]],

@@ -1,6 +1,6 @@
 import type { Audited } from '../../platform/audit/audit.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { queryValue } from '../../platform/postgres/sql.ts';
+import { query, queryValue } from '../../platform/postgres/sql.ts';
 import { invalidValue } from '../../platform/request-input.ts';
 import { setOfNumber } from './number-pace.ts';
 
@@ -26,6 +26,17 @@ export async function setMarketingRoute(
     action: 'phone_number.marketing_route_set',
     detail: { route },
   });
+}
+
+/** Of each number of a WABA. */
+export async function listMarketingRoutes(
+  database: Database,
+  wabaId: string,
+): Promise<Map<string, MarketingRoute>> {
+  const text =
+    'select phone_number_id as id, marketing_route as route from phone_numbers where waba_id = :wabaId';
+  const rows = await query<{ id: string; route: MarketingRoute }>(database, text, { wabaId });
+  return new Map(rows.map(({ id, route }) => [id, route]));
 }
 
 export async function marketingRouteOf(database: Database, phoneNumberId: string): Promise<MarketingRoute> {

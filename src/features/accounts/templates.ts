@@ -1,7 +1,7 @@
 import type { ErasedTable } from '../../platform/erasing.ts';
 import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query } from '../../platform/postgres/sql.ts';
+import { deleteUpTo, execute, query } from '../../platform/postgres/sql.ts';
 
 /** A message template as upstream last listed or reported it; null: it has not said. */
 export type MessageTemplate = {
@@ -106,6 +106,15 @@ export async function endTemplateWalk(database: Database, wabaId: string, starte
     const text = 'update wabas set templates_listed_at = :startedAt where waba_id = :wabaId';
     await execute(trx, text, { wabaId, startedAt });
   });
+}
+
+/** For how long upstream keeps a template that it archived; what is deleted is known so long too, unless a walk ends it before. */
+const DELETED_KEPT_DAYS = 28;
+
+/** Removes templates that are deleted where no walk does: upstream takes no token of the WABA, or it is removed. */
+export async function forgetDeletedTemplates(database: Database, limit: number): Promise<number> {
+  const which = `status = 'DELETED' and status_at < now() - interval '${DELETED_KEPT_DAYS} days'`;
+  return await deleteUpTo(database, limit, 'message_templates', which);
 }
 
 /** When the templates of a WABA were last listed; null: never. */

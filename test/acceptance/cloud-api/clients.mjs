@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { WhatsAppClient } from '@kapso/whatsapp-cloud-api';
 import { normalizeWebhook, verifySignature } from '@kapso/whatsapp-cloud-api/server';
 import { WhatsAppAPI } from 'whatsapp-api-js';
-import { Text } from 'whatsapp-api-js/messages';
+import { HeaderComponent, HeaderParameter, Image, Template, Text } from 'whatsapp-api-js/messages';
 
 const [base, token, phone, waba, customer, secret] = process.argv.slice(2);
 const JPEG = Buffer.concat([
@@ -60,6 +60,8 @@ form.set('type', 'image/jpeg');
 const apiMedia = await api.uploadMedia(phone, form);
 const apiObject = await api.retrieveMedia(apiMedia.id, phone);
 const apiBytes = await (await api.fetchMedia(apiObject.url)).arrayBuffer();
+const picture = new HeaderComponent(new HeaderParameter(new Image(apiMedia.id, true)));
+const apiOffer = await api.sendMessage(phone, customer, new Template('summer_offer', 'en_US', picture));
 const apiDeleted = await api.deleteMedia(apiMedia.id, phone);
 const kapsoSent = await kapso.messages.sendText({
   phoneNumberId: phone,
@@ -82,7 +84,7 @@ const refused = await kapso.messages
 await Promise.race([arrived.promise, new Promise((resolve) => setTimeout(resolve, 20_000))]);
 console.log(
   JSON.stringify({
-    sent: [apiSent.messages?.[0]?.id, kapsoSent.messages?.[0]?.id],
+    sent: [apiSent.messages?.[0]?.id, apiOffer.messages?.[0]?.id, kapsoSent.messages?.[0]?.id],
     media: [apiObject.mime_type, apiBytes.byteLength, apiDeleted.success, kapsoObject.mimeType],
     templates: templates.data.length,
     refused: [refused.name, refused.httpStatus, refused.code],

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { lookUpNumbers } from '../../../src/features/accounts/look-up-numbers.ts';
 import { accessTokenPlace } from '../../../src/features/accounts/sealed-columns.ts';
 import { listTemplates } from '../../../src/features/accounts/templates.ts';
+import { retentionSteps } from '../../../src/ops/erasures/retention/retention.ts';
 import type { TemplatePage } from '../../../src/platform/graph/graph-calls.ts';
 import { noAnswer } from '../../../src/platform/graph/graph-error.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
@@ -172,4 +173,22 @@ test('a walk that gets no answer removes nothing, lets the numbers through and i
   expect(await known()).toHaveLength(2);
   expect(await lookUp(database, wabaId, [{ templates: [listed('a')], after: null }])).toEqual([null]);
   expect(await known()).toHaveLength(1);
+});
+
+test('a template that is deleted is forgotten after 28 days, also where no walk comes by', async () => {
+  const { database, report, known } = await world();
+  const of = (name: string, days: number, event: string) =>
+    report('message_template_status_update', -days * 86_400, {
+      message_template_id: `88${name}`,
+      message_template_name: name,
+      message_template_language: 'en_US',
+      event,
+    });
+  await takeIn(database, of('gone', 29, 'DELETED'), of('late', 27, 'DELETED'), of('kept', 400, 'APPROVED'));
+  const retentionDays = { inbox: 0, events: 0, attempts: 0 };
+  const objectStore = { remove: async () => 0 };
+  const steps = retentionSteps({ database, objectStore, logger: silentLogger, retentionDays });
+  const step = steps.find(({ name }) => name === 'deleted templates');
+  await step?.run(new AbortController().signal);
+  expect(await known()).toEqual(['kept en_US APPROVED   ', 'late en_US DELETED   ']);
 });

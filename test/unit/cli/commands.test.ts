@@ -288,6 +288,26 @@ test('usage shows the counts by day and group with the costs that upstream repor
   expect(shown.stderr).toContain('can still change');
 });
 
+test('message templates are listed as the options narrow them, copied from upstream first on request', async () => {
+  const template = {
+    ...{ id: '1', name: 'order_ready', language: 'en_US', status: 'PAUSED', category: 'UTILITY' },
+    ...{
+      quality: 'RED',
+      rejectedReason: 'LOW_QUALITY',
+      components: null,
+      updatedAt: '2026-11-20T10:00:00.000Z',
+    },
+  };
+  const path = '/api/external/message-templates';
+  const { exitCode, urls, stdout, stderr } = await run(
+    ['templates', '--status', 'PAUSED', '--name', 'order_ready', '--refresh', '--limit', '1'],
+    { [path]: { data: [template], hasMore: true, nextCursor: 'next' } },
+  );
+  expect([exitCode, ...urls]).toEqual([0, `${path}?name=order_ready&status=PAUSED&refresh=true&limit=1`]);
+  expect(stdout).toMatch(/order_ready +en_US +PAUSED +UTILITY +RED +LOW_QUALITY/);
+  expect(stderr).toContain('There are more');
+});
+
 describe('opt-outs', () => {
   const optOut = {
     id: '12',

@@ -74,6 +74,16 @@ const RESPONSES = {
   '/api/external/conversations/search': { data: [conversation], hasMore: false, nextCursor: null },
   '/api/external/messages': { state: EVIL, serviceMessageId: EVIL, metaMessageId: EVIL, advice: EVIL },
   '/api/external/opt-outs/search': { data: [optOut], hasMore: false, nextCursor: null },
+  '/api/external/message-templates': {
+    data: [
+      {
+        ...{ id: '1', name: EVIL, language: EVIL, status: EVIL, category: EVIL, quality: EVIL },
+        ...{ rejectedReason: EVIL, components: null, updatedAt: EVIL },
+      },
+    ],
+    hasMore: false,
+    nextCursor: null,
+  },
   '/api/external/opt-outs': optOut,
   '/api/external/opt-outs/end': { ended: EVIL, left: [optOut] },
   '/api/external/webhook-endpoints/1/test': {
@@ -91,6 +101,7 @@ const COMMANDS = [
   ...[
     ['trigger', 'status', '--to', '1'],
     ['send', '--to', '1', '--text', 'x'],
+    ['templates'],
     ['opt-outs'],
     ['opt-out', '1', '--scope', 'all'],
     ['end-opt-out', '1', '--evidence', 'x'],

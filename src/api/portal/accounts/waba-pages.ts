@@ -1,5 +1,4 @@
 import { listPhoneNumbers } from '../../../features/accounts/accounts.ts';
-import { listNumberPaces, paceOfNumber, setNumberPace } from '../../../features/accounts/number-pace.ts';
 import { removeNumber } from '../../../features/accounts/remove-number.ts';
 import { limitWebhookTargets, webhookTargets } from '../../../features/endpoints/webhook-targets.ts';
 import { removeWaba } from '../../../ops/erasures/account-removal.ts';
@@ -10,7 +9,7 @@ import { postForm } from '../components/form.ts';
 import { dataTable, emptyState } from '../components/table.ts';
 import { formLine, linesOf } from '../form-values.ts';
 import { action } from '../kits/action.ts';
-import { type Form, formAction, formCard, formPage, type Refused } from '../kits/form-page.ts';
+import { formAction, formCard, formPage, type Refused } from '../kits/form-page.ts';
 import { type ListColumn, rowTable } from '../kits/list-page.ts';
 import { viewPage } from '../kits/view-page.ts';
 import type { Visit } from '../kits/visit.ts';
@@ -18,6 +17,7 @@ import { html, type Markup } from '../markup.ts';
 import type { PageView } from '../page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { SIGNS } from './finding-signs.ts';
+import { NUMBERS_DONE, numberActions, numberCards } from './number-forms.ts';
 import { removal } from './removal-form.ts';
 import { TOKEN_FORM, TOKEN_SAVED } from './waba-forms.ts';
 import { setUpView, wabaSetUpPage } from './waba-set-up.ts';
@@ -27,8 +27,7 @@ const PLACE = { access: PAGES.operator, active: 'operator/tenants' };
 const TENANTS = '/portal/operator/tenants';
 
 const DONE = {
-  pace: 'The sending rate of the number is set.',
-  'no-pace': 'Nothing was changed: the rate must be 1 to 1,000 messages per second, or empty.',
+  ...NUMBERS_DONE,
   'number-removed': 'The number is removed; its history is kept.',
   saved: TOKEN_SAVED,
   targets: 'The targets are saved. They count from the next attempt on.',
@@ -47,15 +46,7 @@ export function wabaPages(app: PortalApp, context: PortalContext): void {
         ? await setUpView(visit.on(`${PATH}/set-up`), refused)
         : await view(visit.on(PATH), refused),
   });
-  formAction(app, context, {
-    access: PLACE.access,
-    form: PACE,
-    load: loadPaces,
-    show: async (visit, { error }) => {
-      if (error.code === 'unknown_phone_number') throw pageNotFound();
-      return `${visit.at(PATH)}?done=no-pace`;
-    },
-  });
+  numberActions(app, context, PLACE.access);
   removeNumberAction(app, context);
 }
 
@@ -145,10 +136,10 @@ const NUMBER_COLUMNS: ListColumn<Number>[] = [
 
 async function wabaView(visit: Visit, forms: Forms, refused: Refused | null): Promise<PageView> {
   const { context, waba, path } = visit;
-  const [numbers, findings, pace, subject] = await Promise.all([
+  const [numbers, findings, cards, subject] = await Promise.all([
     listPhoneNumbers(context.database, waba.wabaId),
     checkWaba(context, waba.wabaId),
-    paceCard(visit),
+    numberCards(visit),
     forms.load(visit),
   ]);
   const table =
@@ -162,7 +153,7 @@ async function wabaView(visit: Visit, forms: Forms, refused: Refused | null): Pr
     done: DONE,
     body: html`<h2>Self-check</h2>${findingTable(Object.values(findings))}
 <h2>Numbers</h2>${table}
-${pace}
+${cards}
 ${formCard(visit, forms.targets, { subject })}
 ${formCard(visit, TOKEN_FORM, { subject: { from: 'waba' }, refused })}
 ${formCard(visit, forms.removal, { subject })}`,
@@ -180,50 +171,6 @@ function findingTable(findings: readonly WabaFinding[]): Markup {
     ]),
   );
 }
-
-async function paceCard(visit: Visit): Promise<Markup | false> {
-  const subject = await loadPaces(visit);
-  return subject.numbers.length > 0 && formCard(visit, PACE, { subject });
-}
-
-async function loadPaces({ context, waba }: Visit) {
-  const numbers = await listNumberPaces(context.database, waba.wabaId);
-  return { numbers, setting: context.config.sending.messagesPerSecond };
-}
-
-/** How fast the messages of a number leave; empty goes back to the setting. */
-const PACE: Form<'phoneNumberId' | 'messagesPerSecond', Awaited<ReturnType<typeof loadPaces>>> = {
-  action: `${PATH}/pace`,
-  heading: 'Sending rate',
-  fields: [
-    {
-      name: 'phoneNumberId',
-      label: 'Number',
-      widget: 'list',
-      options: ({ numbers, setting }) =>
-        numbers.map(({ phoneNumberId, displayPhoneNumber, ...known }) => ({
-          value: phoneNumberId,
-          label: `${displayPhoneNumber} (${phoneNumberId}): ${paceOfNumber(known, setting)}${known.messagesPerSecond === null ? ' (default)' : ''}`,
-        })),
-    },
-    {
-      name: 'messagesPerSecond',
-      label: 'Messages per second',
-      maxLength: 6,
-      hint: ({ setting }) =>
-        `From 1 to 1,000. Empty: ${setting === null ? 'what upstream allows the number (20 when it is also used in the app, 80 for most, 1,000 for some)' : `the default of the installation, ${setting}`}.`,
-    },
-  ],
-  button: 'Set the rate',
-  look: 'plain',
-  submit: async (visit, given) => {
-    const rate = given.text('messagesPerSecond').trim();
-    const messagesPerSecond = rate === '' ? null : /^\d{1,6}$/.test(rate) ? Number(rate) : Number.NaN;
-    const change = { phoneNumberId: given.text('phoneNumberId').trim(), messagesPerSecond };
-    await setNumberPace(visit.tools, visit.waba.wabaId, change);
-    return `${visit.at(PATH)}?done=pace`;
-  },
-};
 
 function removeNumberAction(app: PortalApp, context: PortalContext): void {
   action(app, context, {

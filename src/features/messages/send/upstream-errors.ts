@@ -219,8 +219,8 @@ const ROWS: readonly Row[] = [
   [
     134101,
     'Upstream still prepares the template for marketing_messages',
-    'later',
-    'Upstream prepares a template for about 10 minutes after it was made, or after 7 days without use. Wait, or send it to messages.',
+    'retry',
+    'Upstream prepares a template for about 10 minutes after it was made, or after 7 days without use; the service tries again by itself.',
   ],
   [
     134102,
@@ -245,6 +245,12 @@ const ROWS: readonly Row[] = [
     'Another responder has the calls of the number',
     'fix',
     'Several responders share the number, and another one has its calls. The business chooses which in Meta Business Suite.',
+  ],
+  [
+    139200,
+    'The account may not use Direct Send at present',
+    'later',
+    'The account may send nothing without a template outside the customer service window at present; upstream says in account_update until when. Send a template.',
   ],
   [2494100, 'The number is in maintenance', ...OUTAGE],
   [

@@ -1,5 +1,6 @@
 import { forgetOldFailures } from '../../../engine/endpoint/endpoint-failures.ts';
 import { foldOldMinutes, forgetOldChartHours } from '../../../engine/endpoint/endpoint-health.ts';
+import { forgetDeletedTemplates } from '../../../features/accounts/templates.ts';
 import { forgetOldProblems } from '../../../features/accounts/upstream-problems.ts';
 import { forgetOldCosts } from '../../../features/accounts/usage-costs.ts';
 import { forgetLeftMembers } from '../../../features/customers/groups.ts';
@@ -70,6 +71,7 @@ export function retentionSteps(tools: RetentionTools): HousekeepingStep[] {
     bounded('hours of WABAs', forgetOldHours),
     bounded('usage by day', forgetOldUsage, forgetOldCosts),
     bounded('upstream troubles', forgetOldProblems),
+    bounded('deleted templates', forgetDeletedTemplates),
     bounded('e-mails', forgetOldMails),
     bounded('invitations', forgetOldInvitations),
     bounded('users without tenant', forgetUsersWithoutTenant),

@@ -67,6 +67,28 @@ describe('calls about the WABA’s own objects', () => {
     },
   );
 
+  test.each([
+    [2_388_330, 'DELETE', '/WABA/message_templates?name=auto_generated_123456'],
+    [2_388_318, 'POST', '/TEMPLATE', { components: [] }],
+    [
+      138_038,
+      'POST',
+      '/NUMBER/calls',
+      { messaging_product: 'whatsapp', action: 'accept', call_id: 'wacid.1' },
+    ],
+  ])(
+    'a refusal with %i comes back as upstream gives it, and the call is not repeated',
+    async (code, method, named, body?) => {
+      const error = { message: `(#${code}) No`, type: 'OAuthException', code, fbtrace_id: 'A1' };
+      upstream.reply(() => ({ status: 400, json: { error } }));
+      const path = withIds(named);
+      const { status, json } = await ask(`/v26.0${path}`, { method, body });
+      expect([status, json]).toEqual([400, { error }]);
+      const own = upstream.calls.filter(({ url }) => decodeURIComponent(url) === `/v26.0${path}`);
+      expect(own).toHaveLength(1);
+    },
+  );
+
   test('whom to block is read as everywhere, where upstream might read another number', async () => {
     const users = ['0033612345678', '+33 6 12 34 56 78', '33612345678\u200b', 'US.1349'];
     const body = { messaging_product: 'whatsapp', block_users: users.map((user) => ({ user })) };

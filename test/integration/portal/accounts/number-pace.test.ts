@@ -33,3 +33,30 @@ test('an operator gives a number a pace of its own, and only a number of the WAB
   );
   expect(entry?.action).toBe('phone_number.pace_set');
 });
+
+test('an operator chooses where the marketing templates of a number go, and only of a number of the WABA', async () => {
+  const api = await startTestApi();
+  const operator = await addUser(api, { email: 'op@host.example', role: 'operator', tenantId: null });
+  const page = `/portal/operator/wabas/${WABA}`;
+  const routes = async () =>
+    await query<{ id: string; route: string }>(
+      api.database,
+      `select phone_number_id as id, marketing_route as route from phone_numbers where marketing_route <> 'auto'`,
+    );
+  const set = async (phoneNumberId: string, route: string) => {
+    await operator.get(page);
+    return await operator.post(`${page}/marketing`, { phoneNumberId, route });
+  };
+  expect((await operator.get(page)).body).toContain(`(${NUMBER}): auto</option>`);
+  expect((await set(NUMBER, 'never')).headers.location).toBe(`${page}?done=marketing`);
+  expect(await routes()).toEqual([{ id: NUMBER, route: 'never' }]);
+  expect((await operator.get(page)).body).toContain(`(${NUMBER}): never</option>`);
+  expect((await set(NUMBER, 'sometimes')).headers.location).toBe(`${page}?done=no-marketing`);
+  expect((await set(OTHER_NUMBER, 'never')).statusCode).toBe(404);
+  expect(await routes()).toEqual([{ id: NUMBER, route: 'never' }]);
+  const [entry] = await query<{ action: string }>(
+    api.database,
+    'select action from audit_log order by id desc limit 1',
+  );
+  expect(entry?.action).toBe('phone_number.marketing_route_set');
+});
