@@ -9,7 +9,7 @@ export const ROUTING_ROLES = [
   'calls',
 ] as const;
 
-export type RoutingRole = (typeof ROUTING_ROLES)[number];
+type RoutingRole = (typeof ROUTING_ROLES)[number];
 
 /** What our app may do for a number that it shares with other responders. */
 export type Routing = { roles: readonly RoutingRole[]; isStandby: boolean };
