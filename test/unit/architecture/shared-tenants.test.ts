@@ -38,6 +38,7 @@ const SHARED: Readonly<Record<string, string>> = {
 
 /** Files whose tests only read the account that is filled once; those that change something have a tenant of their own. */
 const READ: readonly string[] = [
+  'ingest/arrival/arrival-orders.test.ts',
   'mcp/read.test.ts',
   'portal/access/link-matrix.test.ts',
   'portal/access/page-access.test.ts',
