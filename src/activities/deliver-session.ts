@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
+import type { BusyEndpoint } from '../engine/deliveries/loop/attempt-tally.ts';
 import type { DeliveryLoop, LoopCounts } from '../engine/deliveries/loop/delivery-loop.ts';
 import { withHeartbeat } from '../platform/temporal/activity-kit.ts';
 
@@ -21,14 +22,19 @@ export function makeDeliverSessionActivities(tools: {
       const context = Context.current();
       const { workflowId = '', runId = '' } = context.info.workflowExecution ?? {};
       const before = loop.counts();
-      const report = () => ({ ...difference(loop.counts(), before), inFlight: loop.inFlight() });
+      loop.tally.clear();
+      const report = () => ({
+        ...difference(loop.counts(), before),
+        inFlight: loop.inFlight(),
+        busiestEndpoints: loop.tally.busiest(),
+      });
       const ending = AbortSignal.any([stopping, context.cancellationSignal]);
       // Only with the run is it known which hours a number of this workflow means.
       loop.showIn(`${workflowId}/${runId}`);
       try {
         const untilEnd = () => sleep(SHOWN_MS, undefined, { signal: ending }).catch(() => undefined);
         await withHeartbeat(untilEnd, report);
-        return { ended: ending.aborted, summary: summaryOf(difference(loop.counts(), before)) };
+        return { ended: ending.aborted, summary: summaryOf(difference(loop.counts(), before), loop.tally.busiest()) };
       } finally {
         loop.showIn(null);
       }
@@ -45,7 +51,9 @@ function difference(now: LoopCounts, before: LoopCounts): LoopCounts {
   };
 }
 
-function summaryOf({ claimed, delivered, failing, lost }: LoopCounts): string {
+function summaryOf({ claimed, delivered, failing, lost }: LoopCounts, busiest: readonly BusyEndpoint[]): string {
   const released = lost > 0 ? ` ${lost} claims were released or lost.` : '';
-  return `Claimed ${claimed}, delivered ${delivered}, ${failing} to be retried.${released}`;
+  const named = busiest.map(({ endpointId, attempts }) => `${endpointId} (${attempts})`).join(', ');
+  const busy = named === '' ? '' : ` Busiest endpoints, with attempts: ${named}.`;
+  return `Claimed ${claimed}, delivered ${delivered}, ${failing} to be retried.${released}${busy}`;
 }

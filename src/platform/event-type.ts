@@ -36,7 +36,7 @@ export function eventTypeNamed(name: string): EventType | null {
 }
 
 /** Whether these event types of an endpoint include a type; null stands for the six events, and never for a field. */
-export function includesType(wanted: readonly EventType[] | null, type: EventType): boolean {
+export function includesType(wanted: readonly string[] | null, type: string): boolean {
   if (wanted === null) return !type.startsWith(UPSTREAM);
   return wanted.includes(type) || (type.startsWith(UPSTREAM) && wanted.includes(ALL_UPSTREAM));
 }

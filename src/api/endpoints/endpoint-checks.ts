@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { readEndpointStatistics } from '../../features/endpoints/endpoint-statistics.ts';
+import { countRuns, readEndpointStatistics } from '../../features/endpoints/endpoint-statistics.ts';
 import { endpointStatus } from '../../features/endpoints/endpoints.ts';
 import { sendTestEvent } from '../../features/endpoints/test-event.ts';
 import { invalidParameter } from '../errors/api-error.ts';
@@ -48,6 +48,13 @@ const Statistics = named('WebhookEndpointStatistics', {
   until: dateTime('2026-11-21T10:00:00.000Z'),
   total: Type.Object(Counts),
   waiting: Waiting,
+  runs: Type.Object(
+    { deliveries: count(100), withRun: count(97) },
+    {
+      description:
+        'Of the last 100 attempted deliveries of seven days, how many had a workflow run of their own; with `alwaysWorkflowsFor`, of the deliveries of these event types.',
+    },
+  ),
   data: Type.Array(Type.Object({ at: dateTime('2026-11-20T10:00:00.000Z'), ...Counts })),
 });
 
@@ -58,18 +65,22 @@ export const webhookEndpointStatistics = restOperation({
   scope: 'readWebhooks',
   summary: 'Get the statistics of a webhook endpoint',
   description:
-    'Attempts per minute or hour, 1,440 steps at most, and the pending deliveries. Test events do not count.',
+    'Attempts per minute or hour, 1,440 steps at most, the pending deliveries, and how many of the last had a workflow run. Test events do not count.',
   ...OF_ENDPOINT,
   query: StatisticsQuery,
   answers: { 200: { description: 'The steps in which there were attempts.', schema: Statistics } },
   run: async ({ accounts, wabaId }, input) => {
     const { interval = 'hour' } = input;
     const range = rangeOf(input, interval);
-    const { id, waiting } = await endpointStatus(accounts, wabaId, input.id);
-    const steps = await readEndpointStatistics(accounts.database, wabaId, id, { interval, ...range });
+    const endpoint = await endpointStatus(accounts, wabaId, input.id);
+    const { id, waiting } = endpoint;
+    const [steps, runs] = await Promise.all([
+      readEndpointStatistics(accounts.database, wabaId, id, { interval, ...range }),
+      countRuns(accounts.database, endpoint),
+    ]);
     const total = withMean(steps.reduce(add, NOTHING));
     const data = steps.map((step) => ({ at: step.at, ...withMean(step) }));
-    return { endpointId: id, interval, ...range, total, waiting, data };
+    return { endpointId: id, interval, ...range, total, waiting, runs, data };
   },
 });
 

@@ -1,7 +1,7 @@
 import type { EventType } from '../../platform/event-type.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
-import { WORKFLOW_MODE, type WorkflowMode } from '../queue/claim.ts';
+import { STRICTEST_MODE, WORKFLOW_MODE, type WorkflowMode } from '../queue/claim.ts';
 import type { EventFormat } from './event-format.ts';
 
 export type EndpointMode = 'open' | 'probing' | 'paused' | 'disabled';
@@ -35,6 +35,7 @@ export type EndpointSettings = {
   maxInFlight: number | null;
   rateLimitPerSecond: number | null;
   deliveryWorkflows: WorkflowMode | null;
+  alwaysWorkflowsFor: EventType[] | null;
 };
 
 /** Of every tenant; unknown ones are absent. */
@@ -55,7 +56,7 @@ export async function loadEndpointSettings(
             a.webhook_allow as "targetsAllow", a.webhook_deny as "targetsDeny",
             timeout_ms as "timeoutMs", retry_schedule_seconds as "retryScheduleSeconds",
             max_in_flight as "maxInFlight", rate_limit_per_second as "rateLimitPerSecond",
-            ${WORKFLOW_MODE} as "deliveryWorkflows"
+            ${WORKFLOW_MODE} as "deliveryWorkflows", always_workflows_for as "alwaysWorkflowsFor"
        from webhook_endpoints w join wabas a on a.waba_id = w.waba_id where id = any (:endpointIds::bigint[])`,
     { endpointIds },
   );
@@ -74,7 +75,7 @@ export async function findChangedEndpoints(database: Database, seconds: number):
   return await query<ChangedEndpoint>(
     database,
     `select id, max_in_flight as "maxInFlight", rate_limit_per_second as "ratePerSecond",
-            ${WORKFLOW_MODE} as workflows,
+            ${STRICTEST_MODE} as workflows,
             case when mode = 'open' and mode_changed_at > created_at
                   and mode_changed_at > now() - :seconds * interval '1 second'
                  then cast(extract(epoch from mode_changed_at) * 1000 as float8) end as "switchedOnMs"

@@ -102,17 +102,22 @@ export function choiceSetting<Name extends string, Fallback extends Name | null>
   return { ...setting, kind: 'choice', example: own.fallback, request: schema, answer: schema, check };
 }
 
-/** Null: all, also those to come. */
+/** Null: what `portal.byDefault` says. */
 export function textsSetting<Item extends string>(
   own: Doors<Item[]> & {
+    description?: string;
     example?: Item[];
     item: TSchema;
     maxItems: number;
     check: (texts: readonly string[]) => Item[];
   },
 ): Setting<readonly string[], Item[] | null> {
-  const { item, maxItems, ...setting } = own;
-  const schemas = { request: Type.Array(item, { minItems: 1, maxItems }), answer: Type.Array(item) };
+  const { item, maxItems, description, ...setting } = own;
+  const said = description === undefined ? {} : { description };
+  const schemas = {
+    request: Type.Array(item, { minItems: 1, maxItems, ...said }),
+    answer: Type.Array(item, said),
+  };
   const portal = { ...own.portal, widget: 'ticks' } as const;
   return { example: null, ...setting, kind: 'texts', ...schemas, fallback: null, portal };
 }

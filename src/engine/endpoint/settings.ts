@@ -25,6 +25,14 @@ import {
   MAX_RETRIES,
 } from './setting-checks.ts';
 
+const namedAsThey = (types: readonly EventType[]) => Object.fromEntries(types.map((type) => [type, type]));
+
+const CORE_TYPES = namedAsThey(EVENT_TYPES.filter((type) => type !== 'test'));
+const OTHER_TYPES = {
+  summary: 'Other fields of the upstream platform, only if selected',
+  choices: namedAsThey([ALL_UPSTREAM, ...KNOWN_FIELDS.map(upstreamTypeOf)]),
+};
+
 /**
  * Settings with a default, in the order of the API. The schemas of the API, the form and the page of the portal, the options of the
  * commands and the statements of the store are made of this table: a new setting is an entry here, a column in schema.sql, and the place
@@ -53,13 +61,8 @@ export const SETTINGS = {
       field: 'eventTypes',
       label: 'Event types',
       hint: 'None selected: all of these, future ones included.',
-      choices: Object.fromEntries(EVENT_TYPES.filter((type) => type !== 'test').map((type) => [type, type])),
-      more: {
-        summary: 'Other fields of the upstream platform, only if selected',
-        choices: Object.fromEntries(
-          [ALL_UPSTREAM, ...KNOWN_FIELDS.map(upstreamTypeOf)].map((type) => [type, type]),
-        ),
-      },
+      choices: CORE_TYPES,
+      more: OTHER_TYPES,
       byDefault: 'all but upstream.*',
     },
     command: {
@@ -269,6 +272,28 @@ export const SETTINGS = {
       flags: '--delivery-workflows <mode>',
       help: 'which deliveries get a workflow run: auto or always (each attempt is made inside it; default: the setting)',
       label: 'workflow runs',
+    },
+  }),
+  alwaysWorkflowsFor: textsSetting<EventType>({
+    section: 'limits',
+    item: EventTypeSchema,
+    maxItems: 100,
+    description:
+      'Event types whose deliveries always have a workflow run, as `deliveryWorkflows: "always"` gives it to all. Null: none beside what `deliveryWorkflows` says.',
+    check: checkEventTypes,
+    portal: {
+      field: 'alwaysWorkflowsFor',
+      label: 'Workflow runs always for',
+      hint: 'Requests of these event types are made inside their own run, whatever is selected above.',
+      choices: CORE_TYPES,
+      more: OTHER_TYPES,
+      byDefault: 'no event type',
+    },
+    command: {
+      flags: '--always-workflows-for <types>',
+      help: 'event types that always get a workflow run, comma separated (default: none)',
+      label: 'runs always for',
+      byDefault: 'no event type',
     },
   }),
   orderScope: choiceSetting({

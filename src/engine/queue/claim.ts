@@ -14,6 +14,9 @@ export type WorkflowMode = (typeof WORKFLOW_MODES)[number];
 /** SQL of an endpoint's mode: the release before this one, which may run beside it, has a third. */
 export const WORKFLOW_MODE = `nullif(delivery_workflows, 'failures')`;
 
+/** SQL of whether any delivery of an endpoint may wait for its run, as a mode. */
+export const STRICTEST_MODE = `case when always_workflows_for is null then ${WORKFLOW_MODE} else 'always' end`;
+
 /** A delivery under lease, with the event that it carries. */
 export type ClaimedDelivery = {
   deliveryId: string;
@@ -189,7 +192,7 @@ export type DueEndpoint = DuePlace & {
 export type DueShare = DuePlace & { endpointId: string; share: number };
 
 const SETTINGS = `coalesce(w.mode = 'open', false) as "isOpen", w.max_in_flight as "maxInFlight",
-  w.rate_limit_per_second as "ratePerSecond", ${WORKFLOW_MODE} as workflows`;
+  w.rate_limit_per_second as "ratePerSecond", ${STRICTEST_MODE} as workflows`;
 
 /**
  * SQL of the recursive expression `active` (endpoint_id, replay, position): the first due delivery of each endpoint

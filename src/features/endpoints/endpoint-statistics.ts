@@ -1,5 +1,8 @@
+import type { Endpoint } from '../../engine/endpoint/store.ts';
+import { RUN_PREFIX } from '../../engine/queue/claim.ts';
+import { typeIsAmong } from '../../platform/event-type.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { query } from '../../platform/postgres/sql.ts';
+import { query, queryOnly } from '../../platform/postgres/sql.ts';
 
 export type EndpointStep = { at: Date; successes: number; failures: number; totalMs: number };
 
@@ -53,4 +56,34 @@ export async function readEndpointActivity(
     { wabaId },
   );
   return new Map(rows.map(({ id, ...activity }) => [id, activity]));
+}
+
+export type RunCount = { deliveries: number; withRun: number };
+
+/** Newest deliveries that are looked at for those that were attempted. */
+const LOOKED_AT = 1_000;
+
+/**
+ * Of the last 100 attempted deliveries of seven days, how many had a run of their own; where only some event types always get one, of
+ * the deliveries of these.
+ */
+export async function countRuns(
+  database: Database,
+  endpoint: Pick<Endpoint, 'id' | 'wabaId' | 'deliveryWorkflows' | 'alwaysWorkflowsFor'>,
+): Promise<RunCount> {
+  const { id, wabaId, deliveryWorkflows, alwaysWorkflowsFor } = endpoint;
+  return await queryOnly<RunCount>(
+    database,
+    `select count(*)::integer as deliveries,
+            (count(*) filter (where starts_with(workflow_id, :prefix)))::integer as "withRun"
+       from (select d.workflow_id
+               from (select event_day, event_uuid, workflow_id, attempts, created_at from deliveries
+                      where waba_id = :wabaId and endpoint_id = :id and day > cast(now() at time zone 'utc' as date) - 7
+                      order by created_at desc limit ${LOOKED_AT}) as d
+               left join events e on e.day = d.event_day and e.id = d.event_uuid
+              where d.attempts > 0
+                and (cast(:types as text[]) is null or ${typeIsAmong('e.event_type', 'cast(:types as text[])')})
+              order by d.created_at desc limit 100) as last`,
+    { id, wabaId, prefix: RUN_PREFIX, types: deliveryWorkflows === 'always' ? null : alwaysWorkflowsFor },
+  );
 }

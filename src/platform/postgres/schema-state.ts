@@ -24,6 +24,7 @@ import * as earlyStarts from './migrations/0016-early-starts.ts';
 import * as usageDays from './migrations/0017-usage-days.ts';
 import * as framedPortal from './migrations/0018-framed-portal.ts';
 import * as brands from './migrations/0019-brands.ts';
+import * as alwaysWorkflowsFor from './migrations/0020-always-workflows-for.ts';
 import { query } from './sql.ts';
 
 /** One that sets `transaction` to false runs without one, as a concurrent index needs it. */
@@ -52,6 +53,7 @@ export const MIGRATIONS: Migrations = {
   '0017-usage-days': { up: usageDays.up, down: usageDays.down },
   '0018-framed-portal': { up: framedPortal.up, down: framedPortal.down },
   '0019-brands': { up: brands.up, down: brands.down },
+  '0020-always-workflows-for': { up: alwaysWorkflowsFor.up, down: alwaysWorkflowsFor.down },
 };
 
 export type SchemaState = {

@@ -95,6 +95,12 @@ describe('the delivery loop', () => {
     const { status, raw } = await environment.client.workflow.getHandle(id, runId).describe();
     expect(status.name).toBe('RUNNING');
     expect(raw.pendingActivities?.map(({ activityType }) => activityType?.name)).toEqual(['showLoop']);
+    await eventually('it names the busiest endpoint', async () => {
+      const shown = await environment.client.workflow.getHandle(id, runId).describe();
+      const [details] = shown.raw.pendingActivities?.[0]?.heartbeatDetails?.payloads ?? [];
+      const { busiestEndpoints } = JSON.parse(Buffer.from(details?.data ?? '{}').toString());
+      return busiestEndpoints?.[0]?.endpointId === tenant.endpoint.id && busiestEndpoints[0].attempts > 100;
+    });
   });
 
   test('gives what fails again a run of its own, also in busy traffic, and delivers in order', async () => {

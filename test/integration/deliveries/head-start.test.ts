@@ -2,13 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { countRuns } from '../../../src/features/endpoints/endpoint-statistics.ts';
 import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { connectTemporal } from '../../../src/platform/temporal/worker-connection.ts';
 import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
-import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { bodyOf, messageStatus, paymentStatus, textMessage } from '../../support/load/upstream-bodies.ts';
 import { openDeliveries, type ReceivingTenant, receivingTenant } from '../../support/receiving-tenant.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { takeIn } from '../../support/take-in.ts';
@@ -182,6 +183,44 @@ test('an endpoint decides for itself: always inside the run, although the instal
       `select recent_with_run || ' of ' || recent_attempts as share from worker_processes`,
     );
     return worker?.share === '10 of 10';
+  });
+});
+
+test('event types of an endpoint always have a run, and its other events are sent as they are without the setting', async () => {
+  await query(
+    store.database,
+    `update webhook_endpoints set always_workflows_for = '{payment}', version = version + 1, updated_at = now()
+      where id = :id`,
+    { id: tenant.endpoint.id },
+  );
+  await work('auto');
+  const states = new Map<string, unknown[]>();
+  receiver.behave(async (webhook, response) => {
+    const type = String(webhook.headers['x-service-event-type']);
+    const { raw } = (await handleOf(webhook)
+      .describe()
+      .catch(() => null)) ?? { raw: null };
+    states.set(type, [...(states.get(type) ?? []), raw?.pendingWorkflowTask?.state ?? null]);
+    return answer(200)(webhook, response);
+  });
+  const items = Array.from({ length: 10 }, (_, n) => {
+    const id = `wamid.TYPES${n}-${process.pid}-${Date.now()}`;
+    return [paymentStatus(`${id}-p`, `ref-${id}`, 'captured'), messageStatus(id, 'sent')];
+  });
+  await insertBodies(store.database, [bodyOf(tenant.account, items.flat())]);
+  await eventually('all delivered', async () => receiver.received.length >= 20 && (await isSettled()));
+  expect(receiver.received).toHaveLength(20);
+  expect(states.get('payment')).toEqual(Array.from({ length: 10 }, () => WORKFLOW_TASK_STARTED));
+  expect(states.get('status')).toEqual(Array.from({ length: 10 }, () => null));
+  const endpoint = {
+    ...tenant.endpoint,
+    wabaId: tenant.wabaId,
+    deliveryWorkflows: null,
+    alwaysWorkflowsFor: ['payment' as const],
+  };
+  await eventually('the log names their runs', async () => {
+    const { deliveries, withRun } = await countRuns(store.database, endpoint);
+    return deliveries === 10 && withRun === 10;
   });
 });
 

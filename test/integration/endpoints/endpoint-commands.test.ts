@@ -68,6 +68,8 @@ describe('admin endpoint', () => {
         '3600',
         '--delivery-workflows',
         'always',
+        '--always-workflows-for',
+        'payment, order',
         '--order-scope',
         'conversation',
         '--header',
@@ -83,6 +85,7 @@ describe('admin endpoint', () => {
       rateLimitPerSecond: 20,
       blockLimitSeconds: 3600,
       deliveryWorkflows: 'always',
+      alwaysWorkflowsFor: ['payment', 'order'],
       orderScope: 'conversation',
       customHeaderNames: ['X-Shop'],
       version: 1,
@@ -94,7 +97,7 @@ describe('admin endpoint', () => {
       version: 2,
     });
     const defaults = ['events', 'numbers', 'retry-schedule', 'timeout-ms', 'max-in-flight'];
-    const reset = [...defaults, 'rate-limit', 'block-limit', 'delivery-workflows'].flatMap((name) => [
+    const reset = [...defaults, 'rate-limit', 'block-limit', 'delivery-workflows', 'always-workflows-for'].flatMap((name) => [
       `--${name}`,
       'default',
     ]);
@@ -107,6 +110,7 @@ describe('admin endpoint', () => {
       rateLimitPerSecond: null,
       blockLimitSeconds: null,
       deliveryWorkflows: null,
+      alwaysWorkflowsFor: null,
     });
     const show = await admin(['endpoint', 'show', id]);
     expect(show.stdout).toMatch(/pending +nothing\n/);

@@ -56,6 +56,7 @@ describe('webhook endpoints', () => {
       rateLimitPerSecond: 10,
       blockLimitSeconds: 600,
       deliveryWorkflows: 'always',
+      alwaysWorkflowsFor: ['payment'],
       orderScope: 'conversation',
     });
     expect(created.statusCode).toBe(201);
@@ -76,6 +77,7 @@ describe('webhook endpoints', () => {
       rateLimitPerSecond: 10,
       blockLimitSeconds: 600,
       deliveryWorkflows: 'always',
+      alwaysWorkflowsFor: ['payment'],
       orderScope: 'conversation',
       mode: 'open',
       waiting: { count: 0, more: false, oldestMs: null },
@@ -150,6 +152,7 @@ describe('webhook endpoints', () => {
       [{ url: URL, maxInFlight: 0 }, 400, 'invalid_parameter', 'maxInFlight'],
       [{ url: URL, orderScope: 'none' }, 400, 'invalid_parameter', 'orderScope'],
       [{ url: URL, deliveryWorkflows: 'failures' }, 400, 'invalid_parameter', 'deliveryWorkflows'],
+      [{ url: URL, alwaysWorkflowsFor: ['refund'] }, 400, 'invalid_parameter', 'alwaysWorkflowsFor'],
     ] as const) {
       for (const [method, url] of [
         ['POST', ENDPOINTS],
@@ -282,6 +285,7 @@ describe('webhook endpoints', () => {
       interval: 'hour',
       total: { successes: 4, failures: 1, meanDurationMs: 32 },
       waiting: { count: 0 },
+      runs: { deliveries: 0, withRun: 0 },
     });
     expect(hours.data).toHaveLength(24);
     const minutes = (await call('GET', `${url}?interval=minute`)).json();

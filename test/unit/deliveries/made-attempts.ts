@@ -27,6 +27,7 @@ export function madeAttempt(result: SendResult, n = 0): MadeAttempt {
       timeoutMs: 1_000,
       retryScheduleMs: [],
       workflows: 'auto',
+      alwaysWorkflowsFor: [],
       customHeaders: {},
       appSecret: null,
       secrets: [],

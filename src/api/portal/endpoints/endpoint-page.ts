@@ -5,7 +5,9 @@ import { troubleWorkflowId } from '../../../engine/queue/trouble.ts';
 import { shownCount } from '../../../engine/queue/waiting.ts';
 import { searchDeliveries } from '../../../features/delivery-log/delivery-search.ts';
 import {
+  countRuns,
   type EndpointStep,
+  type RunCount,
   readEndpointStatistics,
 } from '../../../features/endpoints/endpoint-statistics.ts';
 import { type EndpointStatus, sameUrlNotice, sameUrlOf } from '../../../features/endpoints/endpoints.ts';
@@ -75,19 +77,20 @@ async function overviewOf(visit: Visit, endpoint: EndpointStatus): Promise<Marku
   const until = new Date(Math.floor(now.getTime() / HOUR_MS + 1) * HOUR_MS);
   const since = new Date(until.getTime() - 24 * HOUR_MS);
   const { recoveringSince } = endpoint;
-  const [steps, recent, failed, errors, delivered, sameUrl] = await Promise.all([
+  const [steps, recent, failed, errors, delivered, sameUrl, runs] = await Promise.all([
     readEndpointStatistics(database, wabaId, id, { interval: 'hour', since, until }),
     newestDeliveries(visit, endpoint, RECENT),
     countRecentlyFailed(database, wabaId),
     readLastErrors(database, isInTrouble(endpoint) ? [id] : []),
     recoveringSince === null ? null : countDeliveredSince(database, id, recoveringSince),
     sameUrlOf(database, endpoint).then(sameUrlNotice),
+    alwaysHasRuns(endpoint, config) ? countRuns(database, endpoint) : null,
   ]);
   const lastError = errors.get(id) ?? null;
   const disabling = disablingSentence(endpoint, config.webhooks.disableAfterHours);
   return html`${sameUrl !== null && noticeBox({ kind: 'warning', text: sameUrl })}<div class="card state"><p>${modeBadge(endpoint)} ${modeSentence(endpoint)}</p>
 ${modeFacts(endpoint, { lastError, delivered }, now)}${disabling !== null && html`<p class="faint">${disabling}</p>`}${runOf(context, viewer, endpoint)}${viewer.role !== 'member' && modeControls(viewer, path, endpoint)}</div>
-${figures(endpoint, steps, failed.get(id) ?? 0, now)}
+${figures(endpoint, { steps, failed: failed.get(id) ?? 0, runs }, now)}
 ${steps.some(({ successes, failures }) => successes + failures > 0) && attemptChart(steps)}
 <h2>Recent deliveries</h2>
 ${recent}`;
@@ -131,8 +134,7 @@ function modeFacts(
 
 function figures(
   { id, wabaId, mode, recoveringSince, waiting }: EndpointStatus,
-  steps: readonly EndpointStep[],
-  failed: number,
+  { steps, failed, runs }: { steps: readonly EndpointStep[]; failed: number; runs: RunCount | null },
   now: Date,
 ): Markup {
   const sum = (key: 'successes' | 'failures' | 'totalMs') =>
@@ -171,7 +173,25 @@ function figures(
       note: waiting.count === 0 ? 'no backlog' : parts.join(', '),
     },
     { label: 'Oldest pending', value: oldest === null ? '–' : relativeText(oldest, now) },
+    ...(runs === null ? [] : [runFigure(runs)]),
   ]);
+}
+
+/** Whether some deliveries are meant to have a run, whatever the traffic. */
+function alwaysHasRuns(
+  { deliveryWorkflows, alwaysWorkflowsFor }: EndpointStatus,
+  { delivery }: PortalContext['config'],
+): boolean {
+  return alwaysWorkflowsFor !== null || (deliveryWorkflows ?? delivery.workflows) === 'always';
+}
+
+function runFigure({ deliveries, withRun }: RunCount) {
+  return {
+    label: 'With a workflow run',
+    value: deliveries === 0 ? '–' : `${Math.floor((withRun / deliveries) * 100)} %`,
+    note: deliveries === 0 ? 'no deliveries yet' : `of the last ${deliveries}`,
+    tone: withRun < deliveries && ('waiting' as const),
+  };
 }
 
 type Step = { at: Date; successes: number; failures: number };

@@ -38,6 +38,7 @@ export function openEndpoint(
     },
     timeoutMs: Math.min(settings.timeoutMs ?? defaults.timeoutMs, defaults.timeoutMs),
     workflows: settings.deliveryWorkflows ?? defaults.workflows,
+    alwaysWorkflowsFor: settings.alwaysWorkflowsFor ?? [],
     retryScheduleMs: settings.retryScheduleSeconds?.map((s) => s * 1_000) ?? defaults.retryScheduleMs,
     customHeaders: JSON.parse(
       customHeadersSealed === null ? '{}' : secretBox.open(customHeadersSealed, endpointHeadersPlace(id)),
@@ -102,7 +103,8 @@ export function makeEndpointCache(tools: {
         stale.map(([id]) => id),
       );
       for (const settings of loaded) {
-        const { maxInFlight, rateLimitPerSecond: ratePerSecond, deliveryWorkflows: workflows } = settings;
+        const { maxInFlight, rateLimitPerSecond: ratePerSecond } = settings;
+        const workflows = settings.alwaysWorkflowsFor === null ? settings.deliveryWorkflows : 'always';
         tools.limiter.allow(settings.id, { maxInFlight, ratePerSecond, workflows });
         try {
           endpoints.set(settings.id, openEndpoint(settings, tools));

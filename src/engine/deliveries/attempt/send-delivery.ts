@@ -1,3 +1,4 @@
+import type { EventType } from '../../../platform/event-type.ts';
 import { publicDeliveryId, publicEventId } from '../../../platform/public-ids.ts';
 import type { ConnectionTerms } from '../../../platform/sender/connection-terms.ts';
 import type { HttpSender, SendResult } from '../../../platform/sender/http-sender.ts';
@@ -68,6 +69,8 @@ export type SendableEndpoint = Pick<EndpointSettings, 'id' | 'wabaId' | 'tenantI
   timeoutMs: number;
   retryScheduleMs: readonly number[];
   workflows: WorkflowMode;
+  /** Event types that have a run whatever `workflows` says. */
+  alwaysWorkflowsFor: readonly EventType[];
   /** Where its webhooks may go; left out: anywhere that the installation allows. */
   terms: ConnectionTerms;
   customHeaders: Record<string, string>;

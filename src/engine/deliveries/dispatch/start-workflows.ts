@@ -91,7 +91,7 @@ export function startSessionWorkflow(tools: {
         args: [input],
         staticSummary: `delivery loop of ${worker}`,
         staticDetails:
-          'Deliveries that succeed at once mostly have no workflow of their own: this process claims, sends and records them in groups. The pending activity shows the counts. Cancel and terminate lose nothing: it is started again.',
+          'Deliveries that succeed at once mostly have no workflow of their own: this process claims, sends and records them in groups. The pending activity shows the counts and the ids of the busiest endpoints. Cancel and terminate lose nothing: it is started again.',
       };
       await startOnce(client, { workflowType: 'deliverSession', options });
       return false;

@@ -28,8 +28,9 @@ import type { SettlementTools } from '../attempt/settle-attempts.ts';
 import type { AttemptOutcome } from '../judge-outcome.ts';
 import { AT_LIMIT, LOOK_AGAIN, NOT_CLAIMING, waitOf } from '../run-news.ts';
 import { type EndpointLimiter, makeSlots, type UnderWay } from './attempt-limits.ts';
+import { makeAttemptTally } from './attempt-tally.ts';
 import { type Begun, type ClaimRun, DueFinder, makeDirectClaims, newClaim, noteClaim } from './claiming.ts';
-import { type AttemptRun, type DeliveryRuns, labelOf } from './delivery-runs.ts';
+import { type AttemptRun, type DeliveryRuns, labelOf, workflowModeOf } from './delivery-runs.ts';
 import { type Recorded, ResultRecorder } from './result-recorder.ts';
 
 /** Beside the wake-ups: rate limits and leases end by themselves. */
@@ -72,6 +73,8 @@ export class DeliveryLoop {
   readonly #leaseMs: number;
   readonly #endpoints: EndpointCache;
   readonly #recorder: ResultRecorder<LoopAttempt>;
+  /** Attempts by endpoint, for the workflow that shows the loop. */
+  readonly tally = makeAttemptTally();
   readonly #slots = makeSlots();
   readonly #due: DueFinder;
   readonly #counts: LoopCounts = { claimed: 0, delivered: 0, failing: 0, lost: 0 };
@@ -325,7 +328,7 @@ export class DeliveryLoop {
     const deadlineMs = startMs + endpoint.timeoutMs;
     const label = labelOf(claim, endpoint);
     const run = this.#tools.runs.begin(label, {
-      mode: endpoint.workflows,
+      mode: workflowModeOf(endpoint, claim.eventType),
       isFirst: claim.attempts === 0,
       hasRun: claim.hasRun,
     });
@@ -368,6 +371,7 @@ export class DeliveryLoop {
   #onRecorded({ outcomes, promoted }: Recorded<LoopAttempt>): void {
     for (const { attempt, outcome } of outcomes) {
       this.#free(attempt.slot);
+      this.tally.note(attempt.endpoint.id);
       if (outcome === null) this.#counts.lost += 1;
       else if (outcome.state === 'delivered') this.#counts.delivered += 1;
       else this.#counts.failing += 1;

@@ -1,3 +1,4 @@
+import { includesType } from '../../../platform/event-type.ts';
 import type { WorkflowMode } from '../../queue/claim.ts';
 import { type DeliveryLabel, deliveryWorkflowId } from '../../queue/claim.ts';
 import type { SendableEndpoint } from '../attempt/send-delivery.ts';
@@ -44,6 +45,14 @@ export function labelOf(
 ): DeliveryLabel {
   const { deliveryId, deliveryDay, eventType, eventId } = delivery;
   return { deliveryId, deliveryDay, endpointId, endpointUrl, wabaId, tenantId, eventType, eventId };
+}
+
+/** Which runs the deliveries of an event type have at an endpoint. */
+export function workflowModeOf(
+  { workflows, alwaysWorkflowsFor }: Pick<SendableEndpoint, 'workflows' | 'alwaysWorkflowsFor'>,
+  eventType: string,
+): WorkflowMode {
+  return includesType(alwaysWorkflowsFor, eventType) ? 'always' : workflows;
 }
 
 /** An attempt under way that a run shows, or may come to show. */

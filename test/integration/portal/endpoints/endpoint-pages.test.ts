@@ -38,6 +38,7 @@ test('every option of an endpoint can be set, comes back in the form, and goes b
     rateLimitPerSecond: '9',
     blockLimitSeconds: '3600',
     deliveryWorkflows: 'always',
+    alwaysWorkflowsFor: 'payment',
     newHeaders: 'Authorization: Bearer s3cret\nX-Shop: 1',
   });
   expect(await stored(id)).toMatchObject({
@@ -51,6 +52,7 @@ test('every option of an endpoint can be set, comes back in the form, and goes b
     rate_limit_per_second: 9,
     block_limit_seconds: 3_600,
     delivery_workflows: 'always',
+    always_workflows_for: ['payment'],
   });
   const form = await admin.get(`${endpointsPath}/${id}/edit`);
   for (const text of ['value="5, 60, 600"', 'value="2.5"', 'value="7"', 'Authorization', 'X-Shop']) {
