@@ -25,8 +25,8 @@ type Webhook struct {
 	EventType string
 	// EventID is upstream's id of what happened. Several events can have the same.
 	EventID string
-	// Event is a *MessageEvent, *StatusEvent, *PaymentEvent, *OrderEvent, *MediaReadyEvent, *TestEvent or *UpstreamEvent,
-	// and a json.RawMessage of the whole body for types that are added later.
+	// Event is a *MessageEvent, *StatusEvent, *PaymentEvent, *OrderEvent, *MediaReadyEvent, *TestEvent,
+	// *WindowClosingEvent or *UpstreamEvent, and a json.RawMessage of the whole body for types that are added later.
 	Event any
 	// Body is the raw body.
 	Body json.RawMessage
@@ -143,6 +143,8 @@ func eventOf(eventType string) any {
 		return new(MediaReadyEvent)
 	case "test":
 		return new(TestEvent)
+	case "window.closing":
+		return new(WindowClosingEvent)
 	}
 	if strings.HasPrefix(eventType, "upstream.") {
 		return new(UpstreamEvent)

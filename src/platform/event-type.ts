@@ -1,4 +1,18 @@
-export const EVENT_TYPES = ['message', 'status', 'payment', 'order', 'media.ready', 'test'] as const;
+/** Sent only to endpoints whose event types name it, as `upstream.*`. */
+export const WINDOW_CLOSING = 'window.closing';
+
+/** So long before the end of the window, unless the endpoint says otherwise. */
+export const WINDOW_CLOSING_MINUTES = 60;
+
+export const EVENT_TYPES = [
+  'message',
+  'status',
+  'payment',
+  'order',
+  'media.ready',
+  'test',
+  WINDOW_CLOSING,
+] as const;
 
 export type CoreEventType = (typeof EVENT_TYPES)[number];
 
@@ -35,9 +49,9 @@ export function eventTypeNamed(name: string): EventType | null {
   return EVENT_TYPES.find((known) => known === name) ?? (isUpstreamType(name) ? name : null);
 }
 
-/** Whether these event types of an endpoint include a type; null stands for the six events, and never for a field. */
+/** Whether these event types of an endpoint include a type; null stands for the events of the product spec, and never for one on request. */
 export function includesType(wanted: readonly string[] | null, type: string): boolean {
-  if (wanted === null) return !type.startsWith(UPSTREAM);
+  if (wanted === null) return type !== WINDOW_CLOSING && !type.startsWith(UPSTREAM);
   return wanted.includes(type) || (type.startsWith(UPSTREAM) && wanted.includes(ALL_UPSTREAM));
 }
 
@@ -46,7 +60,12 @@ export function typeIsAmong(column: string, wanted: string): string {
   return `(${column} = any (${wanted}) or '${ALL_UPSTREAM}' = any (${wanted}) and ${column} like '${UPSTREAM}%')`;
 }
 
+/** SQL: whether only those get the type in `column` that ask for it by name. */
+export function typeIsOnRequest(column: string): string {
+  return `(${column} = '${WINDOW_CLOSING}' or ${column} like '${UPSTREAM}%')`;
+}
+
 /** SQL: as `includesType`, for the column `event_types` of an endpoint. */
 export function typeIsWanted(column: string, wanted: string): string {
-  return `case when ${wanted} is null then ${column} not like '${UPSTREAM}%' else ${typeIsAmong(column, wanted)} end`;
+  return `case when ${wanted} is null then not ${typeIsOnRequest(column)} else ${typeIsAmong(column, wanted)} end`;
 }

@@ -23,6 +23,7 @@ export const LOOPS = {
   'backlog-return': { pollMs: 1_000, leaderOnly: true },
   prober: { pollMs: 1_000 },
   'order-release': { pollMs: 1_000, leaderOnly: true },
+  'closing-windows': { pollMs: 10_000, leaderOnly: true },
   'session-workflow': { pollMs: 5_000, needsTemporal: true },
   'delivery-sweeper': { pollMs: 5_000 },
   'run-upkeep': { pollMs: 30_000, leaderOnly: true, needsTemporal: true },

@@ -9,6 +9,7 @@ import {
   startDeliveryUpkeep,
   startTemporalDeliveryLoops,
 } from '../engine/deliveries/worker.ts';
+import { startWindowLoop } from '../features/messages/conversations/closing-windows.ts';
 import { startOrderRelease } from '../features/messages/orders/release-order.ts';
 import type { IntakeLoop } from '../ingest/intake/intake-loop.ts';
 import type { KeepAtOnce } from '../ingest/intake/store-bodies.ts';
@@ -269,6 +270,7 @@ function startDeliveryLoops(
     startHeartbeat({ ...delivery, database, logger, onPeers }),
     ...startDeliveryUpkeep(config, delivery, { database, logger, isLeader }),
     startFiguresKeeper({ database: upkeepDatabase, logger, isLeader }),
+    startWindowLoop({ database: upkeepDatabase, logger, isLeader }),
     startOrderRelease(config, { database: upkeepDatabase, logger, isLeader, secretBox }),
     startHookSender({ ...delivery, ...config.webhooks, database: upkeepDatabase, logger }),
   ];

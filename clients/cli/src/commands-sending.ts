@@ -26,6 +26,7 @@ const SAMPLES: readonly Sample[] = [
   'payment',
   'order',
   'media.ready',
+  'window.closing',
 ];
 
 const trigger: Command = {

@@ -7,6 +7,7 @@ import type {
   StatusEvent,
   TestEvent,
   UpstreamEvent,
+  WindowClosingEvent,
 } from './generated/types.gen.js';
 
 /** What a webhook reports; `eventType` tells which. Further types may be added: pass over those you do not know. */
@@ -17,6 +18,7 @@ export type WebhookEvent =
   | OrderEvent
   | MediaReadyEvent
   | TestEvent
+  | WindowClosingEvent
   // The field is part of the type, so that the others can still be told apart by theirs.
   | (Omit<UpstreamEvent, 'eventType'> & { eventType: `upstream.${string}` });
 

@@ -15,6 +15,7 @@ export const SAMPLE_NAMES = [
   'payment',
   'order',
   'media.ready',
+  'window.closing',
 ] as const;
 
 type SampleName = (typeof SAMPLE_NAMES)[number];

@@ -1,4 +1,4 @@
-import type { EventType } from '../../platform/event-type.ts';
+import { type EventType, WINDOW_CLOSING, WINDOW_CLOSING_MINUTES } from '../../platform/event-type.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { STRICTEST_MODE, WORKFLOW_MODE, type WorkflowMode } from '../queue/claim.ts';
@@ -81,6 +81,20 @@ export async function findChangedEndpoints(database: Database, seconds: number):
                  then cast(extract(epoch from mode_changed_at) * 1000 as float8) end as "switchedOnMs"
        from webhook_endpoints where updated_at > now() - :seconds * interval '1 second'`,
     { seconds },
+  );
+}
+
+/** Endpoints of a WABA that are to learn of windows that close within so many minutes. */
+export type WindowWatch = { wabaId: string; tenantId: string; minutes: number; endpointIds: string[] };
+
+export async function listWindowWatches(database: Database): Promise<WindowWatch[]> {
+  return await query<WindowWatch>(
+    database,
+    `select e.waba_id as "wabaId", w.tenant_id as "tenantId", m.minutes, array_agg(e.id order by e.id) as "endpointIds"
+       from webhook_endpoints e join wabas w on w.waba_id = e.waba_id
+      cross join lateral (select coalesce(e.window_closing_minutes, ${WINDOW_CLOSING_MINUTES}) as minutes) as m
+      where '${WINDOW_CLOSING}' = any (e.event_types) and e.format = 'heliograph'
+      group by e.waba_id, w.tenant_id, m.minutes order by e.waba_id, m.minutes`,
   );
 }
 

@@ -1,5 +1,12 @@
 import { Type } from 'typebox';
-import { ALL_UPSTREAM, EVENT_TYPES, type EventType, upstreamTypeOf } from '../../platform/event-type.ts';
+import {
+  ALL_UPSTREAM,
+  EVENT_TYPES,
+  type EventType,
+  upstreamTypeOf,
+  WINDOW_CLOSING,
+  WINDOW_CLOSING_MINUTES,
+} from '../../platform/event-type.ts';
 import { EventTypeSchema } from '../../platform/event-type-schema.ts';
 import { checkDescription } from '../../platform/request-input.ts';
 import { KNOWN_FIELDS } from '../../platform/upstream-fields.ts';
@@ -27,10 +34,10 @@ import {
 
 const namedAsThey = (types: readonly EventType[]) => Object.fromEntries(types.map((type) => [type, type]));
 
-const CORE_TYPES = namedAsThey(EVENT_TYPES.filter((type) => type !== 'test'));
+const CORE_TYPES = namedAsThey(EVENT_TYPES.filter((type) => type !== 'test' && type !== WINDOW_CLOSING));
 const OTHER_TYPES = {
-  summary: 'Other fields of the upstream platform, only if selected',
-  choices: namedAsThey([ALL_UPSTREAM, ...KNOWN_FIELDS.map(upstreamTypeOf)]),
+  summary: 'Only if selected: the end of the service window, other fields of the upstream platform',
+  choices: namedAsThey([WINDOW_CLOSING, ALL_UPSTREAM, ...KNOWN_FIELDS.map(upstreamTypeOf)]),
 };
 
 /**
@@ -63,13 +70,13 @@ export const SETTINGS = {
       hint: 'None selected: all of these, future ones included.',
       choices: CORE_TYPES,
       more: OTHER_TYPES,
-      byDefault: 'all but upstream.*',
+      byDefault: 'all but window.closing and upstream.*',
     },
     command: {
       flags: '--events <types>',
-      help: 'event types, comma separated; also upstream.<field> or upstream.* (default: all but these, also those to come)',
+      help: 'event types, comma separated; also window.closing, upstream.<field> or upstream.* (default: all but these, also those to come)',
       label: 'events',
-      byDefault: 'all but upstream.*',
+      byDefault: 'all but window.closing and upstream.*',
     },
   }),
   phoneNumberIds: textsSetting({
@@ -131,6 +138,27 @@ export const SETTINGS = {
       flags: '--format <format>',
       help: 'format of the bodies: heliograph, or meta (as the upstream platform sends them)',
       label: 'format',
+    },
+  }),
+  windowClosingMinutes: numberSetting({
+    section: 'what',
+    description:
+      'How many minutes before the end of the customer service window `window.closing` is sent, to endpoints whose `eventTypes` name it. Null: 60.',
+    check: (minutes) => wholeNumber('The minutes before the end of the window', minutes, 5, 720),
+    portal: {
+      field: 'windowClosingMinutes',
+      label: 'Window closing',
+      unit: 'minutes',
+      hint: `How long before the end of the service window ${WINDOW_CLOSING} is sent, if it is selected. From 5 to 720. Default: ${WINDOW_CLOSING_MINUTES}.`,
+      byDefault: `${WINDOW_CLOSING_MINUTES} minutes before the end`,
+      show: (minutes) => `${minutes} minutes before the end`,
+    },
+    command: {
+      flags: '--window-closing-minutes <n>',
+      help: 'minutes before the end of the service window at which window.closing is sent, 5 to 720 (default: 60)',
+      label: 'window closing',
+      byDefault: `${WINDOW_CLOSING_MINUTES} min before the end`,
+      show: (minutes) => `${minutes} min before the end`,
     },
   }),
   retryScheduleSeconds: numbersSetting({

@@ -1,3 +1,4 @@
+import { typeIsOnRequest } from '../../platform/event-type.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { deleteUpTo, execute, query } from '../../platform/postgres/sql.ts';
 import { lowestUuidAt } from '../../platform/public-ids.ts';
@@ -46,7 +47,7 @@ async function noteHour(database: Database, hour: number): Promise<void> {
        from wabas w cross join unnest(cast(:begins as uuid[]), cast(:ends as uuid[])) as part (begins, ends)
       cross join lateral (select from events e
          where e.waba_id = w.waba_id and e.day = cast(:day as date) and e.id >= part.begins and e.id < part.ends
-           and e.event_type <> 'test' and e.event_type not like 'upstream.%' limit 1) as found
+           and e.event_type <> 'test' and not ${typeIsOnRequest('e.event_type')} limit 1) as found
       where w.removed_at is null group by w.waba_id
      on conflict (waba_id, hour) do update set active = excluded.active`,
     {
@@ -89,7 +90,7 @@ export async function listSilentWabas(database: Database, until: Date, limit: nu
      )
      select s.waba_id as "wabaId", s.tenant_id as "tenantId", s.since from silent s
       where not exists (select from events e where e.waba_id = s.waba_id and e.id >= cast(:present as uuid)
-                           and e.day >= cast(:day as date) and e.event_type <> 'test' and e.event_type not like 'upstream.%')
+                           and e.day >= cast(:day as date) and e.event_type <> 'test' and not ${typeIsOnRequest('e.event_type')})
       order by s.waba_id limit :limit`,
     {
       until,

@@ -5,6 +5,7 @@ import {
   TEST_PHONE_NUMBER_ID,
   testEventData,
 } from '../../../src/engine/deliveries/envelope.ts';
+import { windowClosingData } from '../../../src/features/messages/conversations/closing-windows.ts';
 import { orderEventData, orderService } from '../../../src/features/messages/orders/orders.ts';
 import { splitUpstreamBody, type UpstreamItem } from '../../../src/ingest/split/upstream-items.ts';
 import { type CoreEventType, upstreamTypeOf } from '../../../src/platform/event-type.ts';
@@ -31,6 +32,19 @@ export function exampleEvents(): Record<CoreEventType, string> {
       phoneNumberId: TEST_PHONE_NUMBER_ID,
       eventId: 'test_1',
       dataJson: testEventData('Fixture Store'),
+    }),
+    'window.closing': eventOf(firstItem('in_text'), {
+      eventType: 'window.closing',
+      eventId: 'window_42_1795343340_60',
+      dataJson: windowClosingData({
+        conversationId: '42',
+        waId: '12025550143',
+        userId: null,
+        groupId: null,
+        lastInboundAt: new Date('2026-11-21T10:29:00Z'),
+        lastCallAt: null,
+        endsAt: new Date('2026-11-22T10:29:00Z'),
+      }),
     }),
   };
 }

@@ -12,6 +12,7 @@ from .generated.models import (
     StatusEvent,
     TestEvent,
     UpstreamEvent,
+    WindowClosingEvent,
 )
 from .retries import RetryPolicy
 from .streams import StreamedEvent
@@ -36,6 +37,7 @@ __all__ = [
     "Webhook",
     "WebhookEvent",
     "WebhookVerificationError",
+    "WindowClosingEvent",
     "models",
     "parse_event",
     "requests",

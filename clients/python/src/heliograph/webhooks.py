@@ -19,6 +19,7 @@ from .generated.models import (
     StatusEvent,
     TestEvent,
     UpstreamEvent,
+    WindowClosingEvent,
 )
 
 __all__ = ["UnknownEvent", "Webhook", "WebhookEvent", "WebhookVerificationError", "parse_event"]
@@ -49,6 +50,7 @@ _KNOWN: dict[str, type[Model]] = {
     "order": OrderEvent,
     "media.ready": MediaReadyEvent,
     "test": TestEvent,
+    "window.closing": WindowClosingEvent,
 }
 
 
@@ -67,6 +69,7 @@ WebhookEvent = Annotated[
         Annotated[OrderEvent, Tag("order")],
         Annotated[MediaReadyEvent, Tag("media.ready")],
         Annotated[TestEvent, Tag("test")],
+        Annotated[WindowClosingEvent, Tag("window.closing")],
         Annotated[UpstreamEvent, Tag("upstream")],
         Annotated[UnknownEvent, Tag("unknown")],
     ],

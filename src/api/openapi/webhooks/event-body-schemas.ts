@@ -211,6 +211,29 @@ const ReadyMedia = dataOf({
   caption: optionalText('The words of the customer below the file.'),
 });
 
+const nullableTime = (description: string) =>
+  Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description });
+
+const nullableText = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
+
+const ClosingWindow = dataOf({
+  conversationId: Type.String({ description: 'Our id of the conversation.' }),
+  customer: Type.Union(
+    [
+      Type.Object({
+        waId: nullableText('The phone number, as upstream spells it.'),
+        userId: nullableText('The user id.'),
+      }),
+      Type.Null(),
+    ],
+    { description: 'Who wrote; null for a group.' },
+  ),
+  groupId: nullableText('The group; null for a conversation with one customer.'),
+  lastInboundAt: nullableTime('When the customer, or one of the group, last wrote.'),
+  lastCallAt: nullableTime('When the customer last called, or accepted a call.'),
+  expiresAt: Type.String({ format: 'date-time', description: 'When the window ends, unless they write again.' }),
+});
+
 export const EVENT_BODIES = {
   message: envelopeOf(
     'MessageEvent',
@@ -233,6 +256,7 @@ export const EVENT_BODIES = {
       businessName: Type.String({ description: 'The name of the tenant.' }),
     }),
   ),
+  'window.closing': envelopeOf('WindowClosingEvent', 'window.closing', ClosingWindow),
 } satisfies Record<CoreEventType, TSchema>;
 
 export const UPSTREAM_EVENT_BODY = named('UpstreamEvent', {

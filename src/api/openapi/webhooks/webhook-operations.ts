@@ -37,6 +37,11 @@ const ABOUT: Readonly<Record<CoreEventType, About>> = {
     summary: 'A test of the endpoint',
     description: 'Sent on request only, whatever types the endpoint takes.',
   },
+  'window.closing': {
+    summary: 'The customer service window of a conversation closes soon',
+    description:
+      'Only for endpoints whose `eventTypes` name it, `windowClosingMinutes` before the end: once for each window, and never when it has closed.',
+  },
 };
 
 const HEADER_DESCRIPTIONS: Readonly<Record<string, string>> = {

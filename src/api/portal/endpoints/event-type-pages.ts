@@ -28,6 +28,8 @@ const SENT: Readonly<Record<CoreEventType, string>> = {
     'When a customer sends a cart; it waits for the names and pictures of the products, for a few seconds at most.',
   'media.ready': 'After its message, once the file is downloaded, checked and stored.',
   test: 'When a user presses “Send test event”, or by API or command.',
+  'window.closing':
+    'Some minutes before the customer service window of a conversation ends, to endpoints whose event types name it. A customer who writes again postpones it.',
 };
 
 const SENT_ON_REQUEST =
@@ -35,7 +37,7 @@ const SENT_ON_REQUEST =
 
 type Documented = { type: string; sent: string; body: unknown; example: unknown };
 
-/** The six events, and what upstream reports in the other fields that are known. */
+/** The events of the product, and what upstream reports in the other fields that are known. */
 const DOCUMENTED: readonly Documented[] = [
   ...EVENT_TYPES.map((type) => ({
     type,

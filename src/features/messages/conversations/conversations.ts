@@ -170,7 +170,7 @@ const newestMessages = (limit: number) =>
   `select x.id, x.direction, x.type from messages x where x.conversation_id = c.id order by x.id desc limit ${limit}`;
 
 /** When the customer, or one of the group, last wrote in the conversation `c`. */
-const LAST_WRITTEN = `
+export const LAST_WRITTEN = `
         select greatest(max(recent.at), (
                  select least(h.sent_at, h.created_at) from messages h
                   where h.conversation_id = c.id and h.origin = 'history' and h.direction = 'inbound'
