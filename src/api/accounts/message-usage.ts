@@ -1,5 +1,12 @@
 import { Type } from 'typebox';
-import { readUsage, USAGE_GROUPS, type UsageGroup, usageAsOf } from '../../features/messages/usage-days.ts';
+import {
+  readUsage,
+  USAGE_GROUPS,
+  type UsageGroup,
+  type UsageOwner,
+  usageAsOf,
+} from '../../features/messages/usage-days.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import { invalidValue } from '../../platform/request-input.ts';
 import { closed, count, dateTime, named, nullable, optionalParameter, text } from '../external/schema-kit.ts';
 import { restOperation } from '../operations/operation.ts';
@@ -16,10 +23,15 @@ const Day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$' });
 
 const GROUPS = Object.keys(USAGE_GROUPS).join('|');
 
-const UsageQuery = closed({
+/** Which days are asked for, and how they are added up. */
+export const USAGE_PERIOD = {
   from: optionalParameter(Day, 'The first UTC day; 29 days before `to` unless given.', '2026-11-01'),
   to: optionalParameter(Day, 'The last UTC day; today unless given.', '2026-11-30'),
   granularity: optionalParameter(Type.Enum(['day', 'month']), '`day` unless given.', 'month'),
+};
+
+const UsageQuery = closed({
+  ...USAGE_PERIOD,
   groupBy: optionalParameter(
     Type.String({ pattern: `^(?:${GROUPS})(?:,(?:${GROUPS})){0,3}$` }),
     'Any of `phoneNumberId`, `category`, `pricingType`, `country`, with commas between them.',
@@ -37,23 +49,38 @@ const UsageCost = named('UsageCost', {
   reportedAt: dateTime(),
 });
 
-const MessageUsage = named('MessageUsage', {
+const USAGE_STATE = {
   asOf: nullable(dateTime(), '2026-11-21T09:30:00.000Z'),
   isFinal: Type.Boolean({ examples: [true] }),
+};
+
+const ROW_MEMBERS = {
+  day: text('2026-11-20'),
+  phoneNumberId: group('800000000000111'),
+  category: group('marketing'),
+  pricingType: group('regular'),
+  country: group('DE'),
+  sent: count(1_300),
+  delivered: count(1_234),
+  read: count(1_001),
+  failed: count(12),
+  billable: count(1_234),
+  received: count(310),
+  cost: nullable(UsageCost),
+};
+
+const MessageUsage = named('MessageUsage', {
+  ...USAGE_STATE,
+  rows: Type.Array(named('MessageUsageRow', ROW_MEMBERS)),
+});
+
+export const TenantUsage = named('TenantUsage', {
+  ...USAGE_STATE,
   rows: Type.Array(
-    named('MessageUsageRow', {
-      day: text('2026-11-20'),
-      phoneNumberId: group('800000000000111'),
-      category: group('marketing'),
-      pricingType: group('regular'),
-      country: group('DE'),
-      sent: count(1_300),
-      delivered: count(1_234),
-      read: count(1_001),
-      failed: count(12),
-      billable: count(1_234),
-      received: count(310),
-      cost: nullable(UsageCost),
+    named('TenantUsageRow', {
+      ...ROW_MEMBERS,
+      userId: Type.Optional(count(7)),
+      externalId: Type.Optional(nullable(Type.String(), 'acme')),
     }),
   ),
 });
@@ -84,7 +111,7 @@ function usagePeriod(query: { from?: string | undefined; to?: string | undefined
   return { from: isoDay(from), to: isoDay(to), isFinal: to < today - FINAL_AFTER_DAYS * DAY_MS };
 }
 
-function groupsOf(groupBy: string | undefined): UsageGroup[] {
+export function groupsOf(groupBy: string | undefined): UsageGroup[] {
   const asked = new Set(groupBy?.split(','));
   return (Object.keys(USAGE_GROUPS) as UsageGroup[]).filter((name) => asked.has(name));
 }
@@ -103,20 +130,26 @@ export const getMessageUsage = restOperation({
   tag: 'Account',
   query: UsageQuery,
   answers: { 200: { schema: MessageUsage, description: 'The counts, by day and group.' } },
-  run: async ({ database, wabaId }, { granularity = 'day', groupBy, ...period }) => {
-    const { isFinal, ...between } = usagePeriod(period);
-    const question = { wabaId, ...between, granularity, groupBy: groupsOf(groupBy) };
-    const asOf = await usageAsOf(database);
-    const rows = await readUsage(database, question, MAX_ROWS + 1);
-    if (rows.length > MAX_ROWS)
-      throw invalidValue(`There are more than ${MAX_ROWS} rows: ask for fewer days or groups.`, 'groupBy');
-    return {
-      asOf,
-      isFinal,
-      rows: rows.map(({ cost, ...row }) => ({
-        ...row,
-        cost: cost && { ...cost, source: 'upstream' as const },
-      })),
-    };
-  },
+  run: async ({ database, wabaId }, query) => await usageOf(database, { wabaId }, query),
 });
+
+type AskedUsage = { from?: string; to?: string; granularity?: 'day' | 'month'; groupBy?: string };
+
+/** The counts that a query asks for. Throws RequestError `invalid_value`. */
+export async function usageOf(
+  database: Database,
+  owner: UsageOwner,
+  { granularity = 'day', groupBy, ...period }: AskedUsage,
+) {
+  const { isFinal, ...between } = usagePeriod(period);
+  const question = { ...owner, ...between, granularity, groupBy: groupsOf(groupBy) };
+  const asOf = await usageAsOf(database);
+  const rows = await readUsage(database, question, MAX_ROWS + 1);
+  if (rows.length > MAX_ROWS)
+    throw invalidValue(`There are more than ${MAX_ROWS} rows: ask for fewer days or groups.`, 'groupBy');
+  return {
+    asOf,
+    isFinal,
+    rows: rows.map(({ cost, ...row }) => ({ ...row, cost: cost && { ...cost, source: 'upstream' as const } })),
+  };
+}

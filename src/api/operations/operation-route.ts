@@ -59,6 +59,8 @@ export function addRoute<Call>(
       if (status !== null) reply.code(status);
       const location = operation.location?.(result) ?? null;
       if (location !== null) reply.header('location', location);
+      const type = status === null ? undefined : operation.answers[status]?.type;
+      if (type === 'text/csv') reply.type(`${type}; charset=utf-8`);
       return operation.json === undefined ? result : operation.json(result, call);
     },
   });

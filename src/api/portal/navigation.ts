@@ -27,6 +27,7 @@ const TENANT_PAGES = [
 const OPERATOR_PAGES = [
   ['operator/health', 'System health', '/health'],
   ['operator/tenants', 'Tenants', '/tenants'],
+  ['operator/usage', 'Usage', '/usage'],
   ['operator/approvals', 'Approvals', '/approvals'],
   ['operator/deliveries', 'All deliveries', '/deliveries'],
   ['operator/users', 'Users', '/users'],

@@ -7,6 +7,7 @@ import { listOperationEvents } from './operation-events.ts';
 import type { PlatformOperation } from './platform-operation.ts';
 import { PORTAL_SESSION_OPERATIONS } from './portal-sessions.ts';
 import { TENANT_OPERATIONS } from './tenants.ts';
+import { USAGE_OPERATIONS } from './usage.ts';
 import { USER_OPERATIONS } from './users.ts';
 import { WABA_OPERATIONS } from './wabas.ts';
 
@@ -17,6 +18,7 @@ export const PLATFORM_OPERATIONS: readonly PlatformOperation[] = [
   ...KEY_OPERATIONS,
   ...ENDPOINT_OPERATIONS,
   ...USER_OPERATIONS,
+  ...USAGE_OPERATIONS,
   ...PORTAL_SESSION_OPERATIONS,
   ...BRAND_OPERATIONS,
   ...AUDIT_OPERATIONS,

@@ -7,7 +7,8 @@ import {
   readTenantPolicy,
 } from '../../features/accounts/tenant-policies.ts';
 import { readTenantUsage } from '../../features/accounts/tenant-usage.ts';
-import { count, dateTime, named, nullable, parameter, text } from '../external/schema-kit.ts';
+import { USAGE_METRICS } from '../../features/accounts/usage-alerts.ts';
+import { count, dateTime, named, namedClosed, nullable, parameter, text } from '../external/schema-kit.ts';
 import type { PlatformCall } from './platform-operation.ts';
 
 /** A name that the program gives, as it stands in a path. */
@@ -57,6 +58,24 @@ export const Metadata = Type.Record(Type.String(), Type.String(), {
   examples: [{ plan: 'gold' }],
 });
 
+const usageMetric = Type.Enum([...USAGE_METRICS], {
+  description: 'What is counted, as in `GET /api/platform/usage/messages`.',
+  examples: ['billable'],
+});
+const usagePeriod = Type.Enum(['day', 'month'], { description: 'A UTC day or month.', examples: ['month'] });
+const threshold = Type.Integer({ minimum: 1, maximum: 1e12, examples: [10_000] });
+
+export const UsageAlertInput = namedClosed('UsageAlertInput', {
+  metric: usageMetric,
+  period: usagePeriod,
+  threshold: nullable(threshold, 10_000),
+});
+
+export const UsageAlerts = Type.Array(
+  named('UsageAlert', { metric: usageMetric, period: usagePeriod, threshold }),
+  { description: 'Counts at which operators are alerted.' },
+);
+
 export const Tenant = named('Tenant', {
   externalId: nullable(Type.String(), 'acme'),
   userId: count(7),
@@ -64,6 +83,7 @@ export const Tenant = named('Tenant', {
   state: Type.Enum(['active', 'suspended'], { examples: ['active'] }),
   suspendReason: nullable(Type.String()),
   metadata: Metadata,
+  usageAlerts: UsageAlerts,
   wabas: Type.Array(PlatformWaba),
   quotas: Type.Object(policyMembers, { description: 'What holds for the tenant; null: no limit, no end.' }),
   usage: Type.Object({

@@ -3,6 +3,7 @@ import type { Database, Transaction } from '../../platform/postgres/database.ts'
 import { execute, query, queryOne } from '../../platform/postgres/sql.ts';
 import { checkDescription, invalidValue, RequestError } from '../../platform/request-input.ts';
 import { createTenant, knownTenant, type PhoneNumber, renameTenant } from './accounts.ts';
+import type { UsageAlert } from './usage-alerts.ts';
 
 type Tools = { database: Database } & Audited;
 
@@ -17,6 +18,7 @@ export type ExternalTenant = {
   state: 'active' | 'suspended';
   suspendReason: string | null;
   metadata: TenantMetadata;
+  usageAlerts: UsageAlert[];
   wabas: { wabaId: string; hasAccessToken: boolean; phoneNumbers: PhoneNumber[] }[];
   createdAt: Date;
   updatedAt: Date;
@@ -44,7 +46,7 @@ const NUMBERS = `select coalesce(jsonb_agg(jsonb_build_object('phoneNumberId', n
 
 const TENANT = `t.id as "userId", t.external_id as "externalId", t.business_name as "businessName",
   case when t.suspended_at is null then 'active' else 'suspended' end as state, t.suspend_reason as "suspendReason",
-  t.metadata, t.created_at as "createdAt", t.updated_at as "updatedAt",
+  t.metadata, t.usage_alerts as "usageAlerts", t.created_at as "createdAt", t.updated_at as "updatedAt",
   (select coalesce(jsonb_agg(jsonb_build_object('wabaId', w.waba_id,
      'hasAccessToken', w.access_token_sealed is not null, 'phoneNumbers', (${NUMBERS})) order by w.waba_id), '[]')
      from wabas w where w.tenant_id = t.id and w.removed_at is null) as wabas`;

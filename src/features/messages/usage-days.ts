@@ -2,6 +2,7 @@ import { makeLowWater } from '../../platform/low-water.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { inBatches } from '../../platform/postgres/partitions.ts';
 import { deleteUpTo, query, queryValue } from '../../platform/postgres/sql.ts';
+import type { UsageAlert } from '../accounts/usage-alerts.ts';
 import { OLD_USAGE_DAY } from '../accounts/usage-costs.ts';
 
 /** The order in which all lock rows of usage_days. */
@@ -72,12 +73,14 @@ type UsageCounts = Record<(typeof COUNTS)[number], number>;
 export type UsageCost = { amount: string; currency: string | null; volume: number; reportedAt: Date };
 
 /** `day`: of a month its first. A group of null: upstream did not report it, or it has none, as received messages have no price. */
-export type UsageRow = { day: string } & { [Group in UsageGroup]?: string | null } & UsageCounts & {
+export type UsageRow = { day: string; tenantId?: string } & { [Group in UsageGroup]?: string | null } & UsageCounts & {
     cost: UsageCost | null;
   };
 
-export type UsageQuestion = {
-  wabaId: string;
+/** A WABA, all of a tenant, or all of the installation; `byTenant` counts each tenant apart. */
+export type UsageOwner = { wabaId: string } | { tenantId: string | null; byTenant: boolean };
+
+export type UsageQuestion = UsageOwner & {
   /** UTC days, YYYY-MM-DD, both included. */
   from: string;
   to: string;
@@ -85,36 +88,70 @@ export type UsageQuestion = {
   groupBy: readonly UsageGroup[];
 };
 
-/** The counts of a WABA by day and group, in their order; at most `limit` rows. */
+/** The counts of an owner by day, tenant and group, in their order; at most `limit` rows. Amounts of several currencies have no sum. */
 export async function readUsage(
   database: Database,
-  { wabaId, from, to, granularity, groupBy }: UsageQuestion,
+  { from, to, granularity, groupBy, ...owner }: UsageQuestion,
   limit: number,
 ): Promise<UsageRow[]> {
   const day = granularity === 'day' ? 'day' : `date_trunc('month', day)::date`;
-  const groups = groupBy.map((group) => `nullif(${USAGE_GROUPS[group]}, '') as "${group}"`);
+  const byTenant = 'byTenant' in owner && owner.byTenant;
+  const groups = [
+    ...(byTenant ? ['tenant_id as "tenantId"'] : []),
+    ...groupBy.map((group) => `nullif(${USAGE_GROUPS[group]}, '') as "${group}"`),
+  ];
   const places = [1, ...groups.map((_, n) => n + 2)].join(', ');
   const sums = COUNTS.map((name) => `coalesce(sum(${name}), 0)::float8 as ${name}`);
-  const which = 'waba_id = :wabaId and day between cast(:from as date) and cast(:to as date)';
+  const which = `${whichOf(owner)} day between cast(:from as date) and cast(:to as date)`;
   const rows = await query<
     Omit<UsageRow, 'cost'> & { [Member in keyof UsageCost]: UsageCost[Member] | null }
   >(
     database,
-    `select ${[`to_char(${day}, 'YYYY-MM-DD') as day`, ...groups, ...sums].join(', ')}, trim_scale(sum(cost))::text as amount,
-            min(currency) as currency, coalesce(sum(volume), 0)::float8 as volume, max(reported_at) as "reportedAt"
+    `select ${[`to_char(${day}, 'YYYY-MM-DD') as day`, ...groups, ...sums].join(', ')}, 
+            case when count(distinct currency) < 2 then trim_scale(sum(cost))::text end as amount, min(currency) as currency, coalesce(sum(volume), 0)::float8 as volume, max(reported_at) as "reportedAt"
        from (select ${CELL}, ${COUNTS.join(', ')}, null::numeric as cost, null as currency, null::bigint as volume,
                     null::timestamptz as reported_at from usage_days where ${which}
              union all
              select ${CELL}, ${COUNTS.map(() => 'null').join(', ')}, cost, currency, volume, reported_at
-               from usage_costs where ${which}) as u
+               from usage_costs where ${which}) as u ${byTenant ? 'join wabas using (waba_id)' : ''}
       group by ${places}
      having ${COUNTS.map((name) => `sum(${name}) <> 0`).join(' or ')} or sum(cost) is not null
       order by ${places} limit :limit`,
-    { wabaId, from, to, limit },
+    { wabaId: null, tenantId: null, ...owner, from, to, limit },
   );
   return rows.map(({ amount, currency, volume, reportedAt, ...row }) => ({
     ...row,
     cost:
       amount === null || reportedAt === null ? null : { amount, currency, volume: volume ?? 0, reportedAt },
   }));
+}
+
+export type ReachedUsage = UsageAlert & {
+  tenantId: string;
+  /** The UTC day or month, as 2026-11-21 or 2026-11. */
+  during: string;
+};
+
+/** The alerts of tenants whose count of the present day or month has reached the threshold. */
+export async function listReachedUsage(database: Database, limit: number): Promise<ReachedUsage[]> {
+  const counts = COUNTS.map((name) => `when '${name}' then d.${name}`).join(' ');
+  return await query<ReachedUsage>(
+    database,
+    `select t.id as "tenantId", a.metric, a.period, a.threshold,
+            to_char(now() at time zone 'utc', case a.period when 'day' then 'YYYY-MM-DD' else 'YYYY-MM' end) as during
+       from tenants t
+      cross join lateral jsonb_to_recordset(t.usage_alerts) as a (metric text, period text, threshold float8)
+      where t.usage_alerts <> '[]' and t.removed_at is null and a.threshold <= (
+              select sum(case a.metric ${counts} end) from usage_days d
+               where d.waba_id = any (array(select w.waba_id from wabas w where w.tenant_id = t.id))
+                 and d.day >= cast(date_trunc(a.period, now() at time zone 'utc') as date))
+      order by t.id, a.metric, a.period limit :limit`,
+    { limit },
+  );
+}
+
+function whichOf(owner: UsageOwner): string {
+  if ('wabaId' in owner) return 'waba_id = :wabaId and';
+  if (owner.tenantId === null) return '';
+  return 'waba_id = any (array(select w.waba_id from wabas w where w.tenant_id = cast(:tenantId as bigint))) and';
 }

@@ -23,6 +23,7 @@ export const ALERT_KINDS = [
   'delivery_backlog',
   'egress_proxy_down',
   'operations_hook_failing',
+  'quota_nearly_used',
   'mail_failed',
   'key_request_pending',
 ] as const;
@@ -290,6 +291,18 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
       'A disabled hook continues where it stopped after "admin platform put-operations-hook" with "--state enabled". Events older than the audit log are gone: read the feed from its beginning then.',
     ],
   },
+  quota_nearly_used: {
+    title: 'Message count reached',
+    isNotice: true,
+    audience: 'operator',
+    meaning:
+      'A count of messages of a tenant has reached, in this UTC day or month, the threshold that was set for it with the platform API. Nothing is refused because of it.',
+    steps: [
+      'Open Usage: it shows the counts of all tenants by month.',
+      'Tell the tenant, or raise the threshold with "admin platform put-usage-alert".',
+      'The alert ends with the day or month.',
+    ],
+  },
   mail_failed: {
     title: 'E-mail not delivered',
     audience: 'operator',
@@ -343,6 +356,8 @@ export function alertPath(
       return isOperator && wabaId !== null ? `/portal/operator/wabas/${wabaId}` : `${waba}`;
     case 'waba_silent':
       return `${waba}/conversations`;
+    case 'quota_nearly_used':
+      return '/portal/operator/usage';
     case 'mail_failed':
       return '/portal/operator/users';
     case 'key_request_pending':

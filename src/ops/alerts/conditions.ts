@@ -7,6 +7,7 @@ import { listEndpointTroubles, listFinalFailures } from '../../features/endpoint
 import { waitingKeyRequests } from '../../features/keys/key-requests.ts';
 import { listFailedMails } from '../../features/mail/mails.ts';
 import { numbersWithMessages } from '../../features/messages/messages.ts';
+import { listReachedUsage } from '../../features/messages/usage-days.ts';
 import { listUnclaimed, listUnreadable } from '../../ingest/bodies/quarantine.ts';
 import { DESTINATION_SET, type LatestChange, listLatestChanges } from '../../platform/audit/audit.ts';
 import { shownUrl } from '../../platform/http/outbound-url.ts';
@@ -141,6 +142,14 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
       reason: `Hook ${ref} ${isDisabled ? 'is disabled' : 'fails'}: ${lastError}`,
       details: {},
     })),
+  quota_nearly_used: async (database) =>
+    (await listReachedUsage(database, MOST)).map(({ tenantId, metric, period, threshold, during }) => ({
+      tenantId,
+      wabaId: null,
+      subject: `${tenantId} ${metric} ${during}`,
+      reason: `Tenant ${tenantId} has reached ${threshold.toLocaleString('en-US')} ${metric} messages in ${during}.`,
+      details: { metric, period, threshold, during },
+    })),
   mail_failed: async (database) =>
     (await listFailedMails(database, MOST)).map(({ recipient, error, failedAt }) => ({
       ...INSTALLATION,
@@ -174,7 +183,7 @@ export async function lookForConditions(
   const looked: Looked[] = [];
   for (const [kind, look] of Object.entries(LOOKS) as [AlertKind, Look][]) {
     // A developer sets up endpoints with a key all day.
-    if (isDevelopment && KINDS[kind].isNotice) continue;
+    if (isDevelopment && KINDS[kind].isNotice && kind !== 'quota_nearly_used') continue;
     try {
       const seen = await look(database, now);
       if (seen === null) continue;

@@ -10,6 +10,7 @@ const TYPES: Readonly<Record<string, string>> = {
   'tenant.external_id_set': 'tenant.updated',
   'tenant.metadata_set': 'tenant.updated',
   'tenant.policy_changed': 'tenant.updated',
+  'tenant.usage_alert_set': 'tenant.updated',
   'tenant.suspended': 'tenant.suspended',
   'tenant.resumed': 'tenant.resumed',
   'tenant.removed': 'tenant.removed',
@@ -49,6 +50,9 @@ const SHOWN_DETAILS = [
   'kept',
   'kind',
   'subject',
+  'metric',
+  'period',
+  'threshold',
 ];
 
 export type OperationEvent = {

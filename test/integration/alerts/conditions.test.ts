@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { disableEndpoint } from '../../../src/engine/endpoint/endpoint-health.ts';
 import { noteTokenRefused, noteTokenTaken } from '../../../src/features/accounts/access-tokens.ts';
+import { setUsageAlert } from '../../../src/features/accounts/usage-alerts.ts';
 import { holdEndpoint } from '../../../src/features/endpoints/endpoint-modes.ts';
 import { insertApiKey, revokeApiKey } from '../../../src/features/keys/api-key-store.ts';
 import { allAlerts, countNewAlerts } from '../../../src/ops/alerts/alerts.ts';
 import { lookForConditions } from '../../../src/ops/alerts/conditions.ts';
+import { readOperationEvents } from '../../../src/ops/feed/operation-events.ts';
 import { MOST_LISTED } from '../../../src/ops/health/database-questions.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
@@ -101,6 +103,39 @@ describe('conditions', () => {
     expect(await seen()).toEqual([]);
     expect(await seen(operator)).toEqual([`key_request_pending ${id}`]);
     await execute(database, `update api_key_requests set state = 'denied' where id = :id`, { id });
+    await look();
+    expect(await seen(operator)).toEqual([]);
+  });
+
+  test('a count of a tenant that reached its threshold, in this month only, for operators and their program', async () => {
+    const { database } = store;
+    const { tenantId, wabaId } = tenant;
+    const alert = { metric: 'billable', period: 'month', threshold: 10 } as const;
+    await setUsageAlert({ database, actor: SYSTEM }, tenantId, alert);
+    const add = async (billable: number, day: string) =>
+      await execute(
+        database,
+        `insert into usage_days (waba_id, day, phone_number_id, category, pricing_type, country, sent, delivered, read, failed, billable, received)
+         values (:wabaId, ${day}, :billable, '', '', '', 0, 0, 0, 0, :billable, 99)`,
+        { wabaId, billable },
+      );
+    const month = `cast(date_trunc('month', now() at time zone 'utc') as date)`;
+    await add(9, month);
+    await add(5, `${month} - 1`);
+    await look();
+    expect(await seen(operator)).toEqual([]);
+    await add(1, month);
+    await look();
+    await look();
+    const during = new Date().toISOString().slice(0, 7);
+    expect(await seen(operator)).toEqual([`quota_nearly_used ${tenantId} billable ${during}`]);
+    expect(await seen()).toEqual([]);
+    const behind = { types: ['alert.*'], tenantId, after: '0', limit: 100 };
+    const { events } = await readOperationEvents(database, behind);
+    expect(events).toMatchObject([
+      { type: 'alert.opened', tenant: { userId: Number(tenantId) }, data: { kind: 'quota_nearly_used', ...alert } },
+    ]);
+    await execute(database, `update usage_days set day = day - 40 where waba_id = :wabaId`, { wabaId });
     await look();
     expect(await seen(operator)).toEqual([]);
   });

@@ -1,3 +1,5 @@
+import { listTenants } from '../../../features/accounts/accounts.ts';
+import { namesOfTenants } from '../../../features/accounts/external-tenants.ts';
 import {
   readUsage,
   type UsageCost,
@@ -6,12 +8,13 @@ import {
   type UsageRow,
   usageAsOf,
 } from '../../../features/messages/usage-days.ts';
+import { USAGE_COUNTS, usageFile } from '../../accounts/usage-file.ts';
 import { PAGES } from '../access/page-access.ts';
 import { dataTable, emptyState, statRow } from '../components/table.ts';
 import { timeAgo } from '../components/time.ts';
 import { viewPage } from '../kits/view-page.ts';
 import type { Visit } from '../kits/visit.ts';
-import { html, type Markup } from '../markup.ts';
+import { type Child, html, type Markup } from '../markup.ts';
 import { hrefWith } from '../navigation.ts';
 import { barChart } from '../overview/overview-charts.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
@@ -22,7 +25,6 @@ const GROUPS: Readonly<Record<UsageGroup, string>> = {
   country: 'Country',
   phoneNumberId: 'Number',
 };
-const COUNTS = ['sent', 'delivered', 'read', 'failed', 'billable', 'received'] as const;
 
 const MAX_ROWS = 500;
 const MAX_FILE_ROWS = 50_000;
@@ -32,6 +34,9 @@ export function usagePages(app: PortalApp, context: PortalContext): void {
   const place = { path: '/portal/w/:wabaId/usage', access: PAGES.member, active: 'usage' };
   viewPage(app, context, { ...place, query: ['month', 'by'], view: usageView });
   viewPage(app, context, { ...place, path: `${place.path}/csv`, query: ['month'], view: sendCsv });
+  const ofAll = { path: '/portal/operator/usage', access: PAGES.operator, active: 'operator/usage' };
+  viewPage(app, context, { ...ofAll, query: ['month'], view: operatorView });
+  viewPage(app, context, { ...ofAll, path: `${ofAll.path}/csv`, query: ['month'], view: sendOperatorCsv });
 }
 
 /** The month that is asked for, or the present one; `days`: so many of it have begun. */
@@ -58,7 +63,7 @@ async function usageView(visit: Visit) {
   const { context, waba, now } = visit;
   const { database } = context;
   const by = Object.keys(GROUPS).find((name): name is UsageGroup => name === visit.query('by')) ?? 'category';
-  const { month, from, to, days, before, after } = monthOf(visit);
+  const { month, from, to, days } = monthOf(visit);
   const ask = async (granularity: UsageQuestion['granularity'], groupBy: UsageGroup[]) =>
     await readUsage(database, { wabaId: waba.wabaId, from, to, granularity, groupBy }, MAX_ROWS);
   const [asOf, [total], byDay, byGroup] = await Promise.all([
@@ -67,12 +72,10 @@ async function usageView(visit: Visit) {
     ask('day', []),
     ask('month', [by]),
   ]);
-  const link = (of: string, text: string) =>
-    html`<a class="button" href="${hrefWith(visit.path, { month: of, by })}">${text}</a>`;
   return {
     title: 'Usage',
-    lead: html`Messages of ${month}, by UTC day${asOf === null ? '' : html`, counted ${timeAgo(asOf, now)}`}.`,
-    actions: html`${link(before, 'Month before')} ${after <= now.toISOString().slice(0, 7) && link(after, 'Month after')} <a class="button" href="${hrefWith(`${visit.path}/csv`, { month })}">Download CSV</a>`,
+    lead: leadOf(month, asOf, now),
+    actions: monthLinks(visit, { by }),
     assets: ['overview.css'],
     body:
       total === undefined
@@ -80,14 +83,76 @@ async function usageView(visit: Visit) {
             'No messages in this month',
             'Messages are counted by the statuses that upstream reports.',
           )
-        : html`${statRow([...COUNTS.map((name) => ({ label: labelOf(name), value: total[name].toLocaleString('en-US') })), ...costStat(total.cost)])}
+        : html`${statRow([...USAGE_COUNTS.map((name) => ({ label: labelOf(name), value: total[name].toLocaleString('en-US') })), ...costStat(total.cost)])}
 <section class="card charts"><h2>Messages per day</h2>${dayChart(month, days, byDay)}</section>
 <section class="card"><h2>By ${GROUPS[by].toLowerCase()}</h2>${groupSwitch(visit, month, by)}${groupTable(by, byGroup)}
 <p class="hint">Amounts are those that upstream reports; its invoice has the last word.</p></section>`,
   };
 }
 
-function labelOf(name: (typeof COUNTS)[number]): string {
+function leadOf(month: string, asOf: Date | null, now: Date): Markup {
+  return html`Messages of ${month}, by UTC day${asOf === null ? '' : html`, counted ${timeAgo(asOf, now)}`}.`;
+}
+
+function monthLinks(visit: Visit, kept: { by?: string }): Markup {
+  const { month, before, after } = monthOf(visit);
+  const link = (of: string, text: string) =>
+    html`<a class="button" href="${hrefWith(visit.path, { month: of, ...kept })}">${text}</a>`;
+  return html`${link(before, 'Month before')} ${after <= visit.now.toISOString().slice(0, 7) && link(after, 'Month after')} <a class="button" href="${hrefWith(`${visit.path}/csv`, { month })}">Download CSV</a>`;
+}
+
+/** A month of all tenants, each in its line, those with the most messages first. */
+async function operatorView(visit: Visit) {
+  const { database } = visit.context;
+  const { month } = monthOf(visit);
+  const [asOf, rows, tenants] = await Promise.all([
+    usageAsOf(database),
+    ofTenants(visit, 'month'),
+    listTenants(database),
+  ]);
+  const names = new Map(tenants.map(({ userId, businessName }) => [userId, businessName]));
+  const volume = (row: UsageRow) => USAGE_COUNTS.reduce((sum, name) => sum + row[name], 0);
+  return {
+    title: 'Usage',
+    lead: leadOf(month, asOf, visit.now),
+    actions: monthLinks(visit, {}),
+    assets: ['overview.css'],
+    body:
+      rows.length === 0
+        ? emptyState('No messages in this month', 'Messages are counted by the statuses that upstream reports.')
+        : html`${countTable(
+            'Tenant',
+            rows.toSorted((one, other) => volume(other) - volume(one)),
+            ({ tenantId = '' }) =>
+              html`<a href="/portal/operator/tenants/${tenantId}">${names.get(tenantId) ?? 'removed'}</a> <span class="faint">${tenantId}</span>`,
+          )}
+<p class="hint">Amounts are those that upstream reports; its invoice has the last word. Amounts of several currencies have no sum.</p>`,
+  };
+}
+
+async function ofTenants(visit: Visit, granularity: UsageQuestion['granularity']): Promise<UsageRow[]> {
+  const { from, to } = monthOf(visit);
+  const question = { tenantId: null, byTenant: true, from, to, granularity, groupBy: [] };
+  return await readUsage(visit.context.database, question, MAX_FILE_ROWS);
+}
+
+/** A month by day and tenant. */
+async function sendOperatorCsv(visit: Visit) {
+  const { context, reply } = visit;
+  const rows = await ofTenants(visit, 'day');
+  const names = await namesOfTenants(context.database, [...new Set(rows.flatMap((row) => row.tenantId ?? []))]);
+  const named = rows.map(({ tenantId = '', ...row }) => ({
+    ...row,
+    userId: Number(tenantId),
+    externalId: names.get(tenantId) ?? null,
+  }));
+  reply.header('content-disposition', `attachment; filename="usage-${monthOf(visit).month}.csv"`);
+  return reply
+    .type('text/csv; charset=utf-8')
+    .send(usageFile(named, { groups: [], columns: ['userId', 'externalId'] }));
+}
+
+function labelOf(name: (typeof USAGE_COUNTS)[number]): string {
   return name.charAt(0).toUpperCase() + name.slice(1);
 }
 
@@ -122,13 +187,17 @@ function groupSwitch(visit: Visit, month: string, by: UsageGroup): Markup {
 }
 
 function groupTable(by: UsageGroup, rows: readonly UsageRow[]): Markup {
-  const numbers = [...COUNTS.map(labelOf), 'Charged by upstream'];
+  return countTable(GROUPS[by], rows, (row) => row[by] ?? 'not reported');
+}
+
+function countTable(heading: string, rows: readonly UsageRow[], nameOf: (row: UsageRow) => Child): Markup {
+  const numbers = [...USAGE_COUNTS.map(labelOf), 'Charged by upstream'];
   return dataTable(
-    `Messages by ${GROUPS[by].toLowerCase()}`,
-    [GROUPS[by], ...numbers.map((label) => ({ label, kind: 'number' as const }))],
+    `Messages by ${heading.toLowerCase()}`,
+    [heading, ...numbers.map((label) => ({ label, kind: 'number' as const }))],
     rows.map((row) => [
-      row[by] ?? 'not reported',
-      ...COUNTS.map((name) => row[name].toLocaleString('en-US')),
+      nameOf(row),
+      ...USAGE_COUNTS.map((name) => row[name].toLocaleString('en-US')),
       costText(row.cost),
     ]),
   );
@@ -141,17 +210,6 @@ async function sendCsv(visit: Visit) {
   const groupBy = Object.keys(GROUPS) as UsageGroup[];
   const question = { wabaId: waba.wabaId, from, to, granularity: 'day' as const, groupBy };
   const rows = await readUsage(context.database, question, MAX_FILE_ROWS);
-  const head = ['day', ...groupBy, ...COUNTS, 'costAmount', 'costCurrency', 'costSource'];
-  const lines = rows.map(({ cost, ...row }) =>
-    [
-      row.day,
-      ...groupBy.map((name) => row[name] ?? ''),
-      ...COUNTS.map((name) => row[name]),
-      cost?.amount ?? '',
-      cost?.currency ?? '',
-      cost === null ? '' : 'upstream',
-    ].join(),
-  );
   reply.header('content-disposition', `attachment; filename="usage-${waba.wabaId}-${month}.csv"`);
-  return reply.type('text/csv; charset=utf-8').send([head.join(), ...lines, ''].join('\r\n'));
+  return reply.type('text/csv; charset=utf-8').send(usageFile(rows));
 }
