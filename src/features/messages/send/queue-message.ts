@@ -76,7 +76,7 @@ export async function queueMessage(
     if (times === null) {
       await insertWorkflowTasks(trx, [sendMessageTask(wabaId, id)], START_WITHIN_MS);
     } else {
-      await insertSchedule(trx, { id, wabaId, phoneNumberId, ...times });
+      await insertSchedule(trx, database, { id, wabaId, phoneNumberId, ...times });
       await insertWorkflowTasks(trx, [sendMessageTask(wabaId, id, times.sendAt)]);
     }
     return id;

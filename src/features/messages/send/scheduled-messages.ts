@@ -1,8 +1,9 @@
 import { type Audited, recordChange } from '../../../platform/audit/audit.ts';
 import type { Database, Transaction } from '../../../platform/postgres/database.ts';
-import { execute, query, queryOne, queryOnly } from '../../../platform/postgres/sql.ts';
+import { execute, query, queryOne, queryOnly, queryValue } from '../../../platform/postgres/sql.ts';
 import { RateLimitError, RequestError } from '../../../platform/request-input.ts';
 import { moveTask } from '../../../platform/temporal/workflow-tasks.ts';
+import { takeRoom } from './schedule-room.ts';
 import type { SendError } from './send-error.ts';
 import { scheduledSummary, sendWorkflowId } from './send-task.ts';
 import { readSendTimes, type SendTimes } from './send-times.ts';
@@ -12,14 +13,20 @@ const RETRY_AFTER_MS = 60_000;
 
 type NewSchedule = SendTimes & { id: string; wabaId: string; phoneNumberId: string };
 
-/** Throws RateLimitError `too_many_scheduled`. */
-export async function insertSchedule(trx: Transaction, schedule: NewSchedule): Promise<void> {
-  const full = await queryOne(
-    trx,
-    'select 1 from scheduled_messages where waba_id = :wabaId and is_open offset :most limit 1',
-    { wabaId: schedule.wabaId, most: MOST_SCHEDULED - 1 },
-  );
-  if (full !== null) {
+/** `database` is that of the transaction. Throws RateLimitError `too_many_scheduled`. */
+export async function insertSchedule(
+  trx: Transaction,
+  database: Database,
+  schedule: NewSchedule,
+): Promise<void> {
+  const { wabaId } = schedule;
+  const count = async () =>
+    (await queryValue<number>(
+      trx,
+      `select count(*)::integer from (select from scheduled_messages where waba_id = :wabaId and is_open limit ${MOST_SCHEDULED}) as open`,
+      { wabaId },
+    )) ?? 0;
+  if (!(await takeRoom(database, { wabaId, most: MOST_SCHEDULED }, count))) {
     const most = MOST_SCHEDULED.toLocaleString('en-US');
     const message = `The WABA has ${most} scheduled messages already.`;
     throw new RateLimitError(message, RETRY_AFTER_MS, 'too_many_scheduled');

@@ -1,9 +1,15 @@
 import { expect, test } from 'vitest';
 import { noteOptOut } from '../../../../src/features/customers/tenant-opt-outs.ts';
 import { takeSendTurn } from '../../../../src/features/messages/send/outbound-messages.ts';
-import { cancelScheduled, moveScheduled } from '../../../../src/features/messages/send/scheduled-messages.ts';
+import {
+  cancelScheduled,
+  insertSchedule,
+  moveScheduled,
+} from '../../../../src/features/messages/send/scheduled-messages.ts';
 import { heldBySchedule } from '../../../../src/features/messages/send/scheduled-turn.ts';
+import { drawSendTime, numberPace } from '../../../../src/features/messages/send/send-pacing.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
+import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { execute, query, queryValue } from '../../../../src/platform/postgres/sql.ts';
 import { ifOpen } from '../../../../src/platform/temporal/workflow-states.ts';
 import { wakeTask } from '../../../../src/platform/temporal/workflow-tasks.ts';
@@ -301,6 +307,61 @@ test('scheduled messages of a number leave others their part of its pace', async
     mine(),
   );
   expect(own).toBe(0);
+});
+
+const PACE = 80;
+
+test('10,000 messages for one moment leave at their part of the pace of the number, and what is sent beside them does not wait', async () => {
+  const { database, number, secondNumber } = stack;
+  const ids = await manyDue(10_000);
+  await execute(database, 'update scheduled_messages set paced_at = null where waba_id = :wabaId', mine());
+  const pace = { retryMs: HOUR_MS, messagesPerSecond: PACE };
+  const draw = (messageId: string) =>
+    database.transaction((trx) => heldBySchedule(trx, { messageId, phoneNumberId: number }, pace));
+  const waitOf = async (phoneNumberId: string) =>
+    await database.transaction(async (trx) => {
+      const { waitMs } = await drawSendTime(trx, { phoneNumberId, recipient: null }, numberPace(PACE));
+      return waitMs;
+    });
+  for (let n = 0; n < ids.length; n += 50) {
+    await Promise.all(ids.slice(n, n + 50).map(draw));
+    // Singles of the number and of others, in the middle of it.
+    if (n % 1_000 === 0) expect([await waitOf(number), await waitOf(secondNumber)]).toEqual([0, 0]);
+  }
+  const spaced = await query<{ apartMs: number; n: number }>(
+    database,
+    `select round(extract(epoch from paced_at - lag(paced_at) over (order by paced_at)) * 1000)::float8 as "apartMs", count(*)::int as n
+       from scheduled_messages where waba_id = :wabaId and paced_at is not null group by paced_at`,
+    mine(),
+  );
+  expect(spaced).toHaveLength(10_000);
+  const least = Math.floor(1_000 / (PACE * 0.7));
+  expect(Math.min(...spaced.slice(1).map(({ apartMs }) => apartMs))).toBeGreaterThanOrEqual(least);
+  // Another draw gives a message the turn that it has.
+  const [first = ''] = ids;
+  const turn = 'select paced_at from scheduled_messages where message_id = :first';
+  const before = await queryValue(database, turn, { first });
+  await draw(first);
+  expect(await queryValue(database, turn, { first })).toEqual(before);
+});
+
+test('a WABA has 100,000 scheduled messages at most', async () => {
+  const { database, wabaId, number } = stack;
+  const [id = ''] = await manyDue(100_000);
+  const times = { sendAt: new Date(), notAfter: null };
+  /** As a process that has counted nothing yet, for a message that is not scheduled: of so many that are. */
+  const insertBeside = (open: number) =>
+    database.transaction(async (trx) => {
+      await execute(
+        trx,
+        `delete from scheduled_messages where message_id = :id or message_id in (
+           select message_id from scheduled_messages where waba_id = :wabaId and message_id <> :id offset :open)`,
+        { id, wabaId, open },
+      );
+      await insertSchedule(trx, {} as Database, { id, wabaId, phoneNumberId: number, ...times });
+    });
+  await expect(insertBeside(100_000)).rejects.toMatchObject({ code: 'too_many_scheduled' });
+  await insertBeside(99_999);
 });
 
 test('a time that cannot be is refused, and a repeated request gives the first answer', async () => {
