@@ -123,8 +123,12 @@ async function operatorView(visit: Visit) {
         : html`${countTable(
             'Tenant',
             rows.toSorted((one, other) => volume(other) - volume(one)),
-            ({ tenantId = '' }) =>
-              html`<a href="/portal/operator/tenants/${tenantId}">${names.get(tenantId) ?? 'removed'}</a> <span class="faint">${tenantId}</span>`,
+            ({ tenantId = '' }) => {
+              const name = names.get(tenantId);
+              return name === undefined
+                ? html`removed tenant ${tenantId}`
+                : html`<a href="/portal/operator/tenants/${tenantId}">${name}</a>`;
+            },
           )}
 <p class="hint">Amounts are those that upstream reports; its invoice has the last word. Amounts of several currencies have no sum.</p>`,
   };

@@ -4,7 +4,7 @@ import { execute } from '../../../../src/platform/postgres/sql.ts';
 import { bodyOf, messageStatus, textMessage } from '../../../support/load/upstream-bodies.ts';
 import { takeIn } from '../../../support/take-in.ts';
 import { apiOfFile } from '../../api/api-harness.ts';
-import { newOffice, type Office } from '../portal-browser.ts';
+import { newOffice, newUser, type Office } from '../portal-browser.ts';
 
 const api = apiOfFile();
 let store: Office;
@@ -66,4 +66,19 @@ test('a month is shown with its chart, by group and as a file, to the team only'
   expect((await other.admin.get(page)).statusCode).toBe(404);
   expect((await other.admin.get(`${page}/csv`)).statusCode).toBe(404);
   expect(text((await other.admin.get(`${other.path}/usage`)).body)).toContain('No messages in this month');
+});
+
+test('operators see the month of every tenant, and as a file', async () => {
+  await count();
+  const { browser: operator } = await newUser(api, null);
+  const { body } = await operator.get('/portal/operator/usage');
+  const row = new RegExp(`href="/portal/operator/tenants/${store.tenantId}">Fixture Store</a>`);
+  expect(body).toMatch(row);
+  const cells = text(body.slice(body.search(row)));
+  expect(cells).toMatch(/^[^>]*>? ?Fixture Store 1 1 0 1 1 1 –/);
+  const file = await operator.get('/portal/operator/usage/csv');
+  expect(file.headers['content-type']).toBe('text/csv; charset=utf-8');
+  expect(file.body).toContain(`\r\n${today},${store.tenantId},,1,1,0,1,1,1,,,\r\n`);
+  expect((await store.admin.get('/portal/operator/usage')).statusCode).toBe(404);
+  expect((await store.admin.get('/portal/operator/usage/csv')).statusCode).toBe(404);
 });
