@@ -34,7 +34,10 @@ export function makeDeliverSessionActivities(tools: {
       try {
         const untilEnd = () => sleep(SHOWN_MS, undefined, { signal: ending }).catch(() => undefined);
         await withHeartbeat(untilEnd, report);
-        return { ended: ending.aborted, summary: summaryOf(difference(loop.counts(), before), loop.tally.busiest()) };
+        return {
+          ended: ending.aborted,
+          summary: summaryOf(difference(loop.counts(), before), loop.tally.busiest()),
+        };
       } finally {
         loop.showIn(null);
       }
@@ -51,7 +54,10 @@ function difference(now: LoopCounts, before: LoopCounts): LoopCounts {
   };
 }
 
-function summaryOf({ claimed, delivered, failing, lost }: LoopCounts, busiest: readonly BusyEndpoint[]): string {
+function summaryOf(
+  { claimed, delivered, failing, lost }: LoopCounts,
+  busiest: readonly BusyEndpoint[],
+): string {
   const released = lost > 0 ? ` ${lost} claims were released or lost.` : '';
   const named = busiest.map(({ endpointId, attempts }) => `${endpointId} (${attempts})`).join(', ');
   const busy = named === '' ? '' : ` Busiest endpoints, with attempts: ${named}.`;

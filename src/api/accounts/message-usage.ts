@@ -150,6 +150,9 @@ export async function usageOf(
   return {
     asOf,
     isFinal,
-    rows: rows.map(({ cost, ...row }) => ({ ...row, cost: cost && { ...cost, source: 'upstream' as const } })),
+    rows: rows.map(({ cost, ...row }) => ({
+      ...row,
+      cost: cost && { ...cost, source: 'upstream' as const },
+    })),
   };
 }

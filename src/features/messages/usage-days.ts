@@ -73,7 +73,9 @@ type UsageCounts = Record<(typeof COUNTS)[number], number>;
 export type UsageCost = { amount: string; currency: string | null; volume: number; reportedAt: Date };
 
 /** `day`: of a month its first. A group of null: upstream did not report it, or it has none, as received messages have no price. */
-export type UsageRow = { day: string; tenantId?: string } & { [Group in UsageGroup]?: string | null } & UsageCounts & {
+export type UsageRow = { day: string; tenantId?: string } & {
+  [Group in UsageGroup]?: string | null;
+} & UsageCounts & {
     cost: UsageCost | null;
   };
 

@@ -133,7 +133,11 @@ describe('conditions', () => {
     const behind = { types: ['alert.*'], tenantId, after: '0', limit: 100 };
     const { events } = await readOperationEvents(database, behind);
     expect(events).toMatchObject([
-      { type: 'alert.opened', tenant: { userId: Number(tenantId) }, data: { kind: 'quota_nearly_used', ...alert } },
+      {
+        type: 'alert.opened',
+        tenant: { userId: Number(tenantId) },
+        data: { kind: 'quota_nearly_used', ...alert },
+      },
     ]);
     await execute(database, `update usage_days set day = day - 40 where waba_id = :wabaId`, { wabaId });
     await look();

@@ -97,10 +97,13 @@ describe('admin endpoint', () => {
       version: 2,
     });
     const defaults = ['events', 'numbers', 'retry-schedule', 'timeout-ms', 'max-in-flight'];
-    const reset = [...defaults, 'rate-limit', 'block-limit', 'delivery-workflows', 'always-workflows-for'].flatMap((name) => [
-      `--${name}`,
-      'default',
-    ]);
+    const reset = [
+      ...defaults,
+      'rate-limit',
+      'block-limit',
+      'delivery-workflows',
+      'always-workflows-for',
+    ].flatMap((name) => [`--${name}`, 'default']);
     expect(await json('endpoint', 'update', id, ...reset)).toMatchObject({
       eventTypes: null,
       phoneNumberIds: null,

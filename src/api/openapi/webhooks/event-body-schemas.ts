@@ -231,7 +231,10 @@ const ClosingWindow = dataOf({
   groupId: nullableText('The group; null for a conversation with one customer.'),
   lastInboundAt: nullableTime('When the customer, or one of the group, last wrote.'),
   lastCallAt: nullableTime('When the customer last called, or accepted a call.'),
-  expiresAt: Type.String({ format: 'date-time', description: 'When the window ends, unless they write again.' }),
+  expiresAt: Type.String({
+    format: 'date-time',
+    description: 'When the window ends, unless they write again.',
+  }),
 });
 
 export const EVENT_BODIES = {

@@ -119,7 +119,10 @@ async function operatorView(visit: Visit) {
     assets: ['overview.css'],
     body:
       rows.length === 0
-        ? emptyState('No messages in this month', 'Messages are counted by the statuses that upstream reports.')
+        ? emptyState(
+            'No messages in this month',
+            'Messages are counted by the statuses that upstream reports.',
+          )
         : html`${countTable(
             'Tenant',
             rows.toSorted((one, other) => volume(other) - volume(one)),
@@ -144,7 +147,9 @@ async function ofTenants(visit: Visit, granularity: UsageQuestion['granularity']
 async function sendOperatorCsv(visit: Visit) {
   const { context, reply } = visit;
   const rows = await ofTenants(visit, 'day');
-  const names = await namesOfTenants(context.database, [...new Set(rows.flatMap((row) => row.tenantId ?? []))]);
+  const names = await namesOfTenants(context.database, [
+    ...new Set(rows.flatMap((row) => row.tenantId ?? [])),
+  ]);
   const named = rows.map(({ tenantId = '', ...row }) => ({
     ...row,
     userId: Number(tenantId),

@@ -7,7 +7,13 @@ const api = apiOfFile();
 
 type Cell = { wabaId: string; day?: string; category?: string; delivered?: number; billable?: number };
 
-async function count({ wabaId, day = '2026-10-05', category = 'marketing', delivered = 0, billable = 0 }: Cell) {
+async function count({
+  wabaId,
+  day = '2026-10-05',
+  category = 'marketing',
+  delivered = 0,
+  billable = 0,
+}: Cell) {
   await execute(
     api.database,
     `insert into usage_days (waba_id, day, phone_number_id, category, pricing_type, country, sent, delivered, read, failed, billable, received)
@@ -45,7 +51,14 @@ test('counts are of all tenants, of each, or of one, and stand in a file as well
   };
   const cost = { amount: '0.5', volume: 1, source: 'upstream' };
   expect(await usage('groupBy=tenant&granularity=month')).toMatchObject([
-    { day: '2026-10-01', userId: oneId, externalId: one.name, delivered: 6, billable: 4, cost: { ...cost, currency: 'EUR' } },
+    {
+      day: '2026-10-01',
+      userId: oneId,
+      externalId: one.name,
+      delivered: 6,
+      billable: 4,
+      cost: { ...cost, currency: 'EUR' },
+    },
     { userId: otherId, externalId: other.name, delivered: 7, cost: { ...cost, currency: 'USD' } },
   ]);
   const [whole, ...more] = await usage('granularity=month');
@@ -85,7 +98,13 @@ test('an alert on a count is set once for each metric and period, shown with the
   expect((await ask('GET', `/tenants/${name}`)).body.usageAlerts).toEqual([daily, monthly]);
   expect((await ask('PUT', path, { ...daily, threshold: null })).body).toEqual({ usageAlerts: [monthly] });
   expect((await ask('PUT', path, { ...daily, threshold: null })).body).toEqual({ usageAlerts: [monthly] });
-  for (const wrong of [{ threshold: 0 }, { threshold: 1.5 }, { metric: 'sold' }, { period: 'year' }, { more: 1 }])
+  for (const wrong of [
+    { threshold: 0 },
+    { threshold: 1.5 },
+    { metric: 'sold' },
+    { period: 'year' },
+    { more: 1 },
+  ])
     expect(errorOf(await ask('PUT', path, { ...monthly, ...wrong }))[0]).toBe(400);
   expect(errorOf(await ask('PUT', '/tenants/nobody/usage-alerts', monthly))).toEqual([
     404,

@@ -137,7 +137,11 @@ describe('window.closing', () => {
   });
 
   test('comes as many minutes before the end as each endpoint says', async () => {
-    await execute(database, 'update webhook_endpoints set window_closing_minutes = 120 where id = :id', asking);
+    await execute(
+      database,
+      'update webhook_endpoints set window_closing_minutes = 120 where id = :id',
+      asking,
+    );
     const late = await addEndpoint(database, tenant.wabaId, URL, ['window.closing']);
     const look = makeWindowLook(database);
     await writtenBefore(100);
@@ -150,7 +154,11 @@ describe('window.closing', () => {
   });
 
   test('stands behind the other events of the conversation where the endpoint orders by it', async () => {
-    await execute(database, `update webhook_endpoints set order_scope = 'conversation' where id = :id`, asking);
+    await execute(
+      database,
+      `update webhook_endpoints set order_scope = 'conversation' where id = :id`,
+      asking,
+    );
     await writtenBefore(30);
     await makeWindowLook(database)();
     const queued = await query<{ type: string; lane: string; state: string }>(
