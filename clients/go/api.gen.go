@@ -140,6 +140,9 @@ type APIKey struct {
 
 // ChangedWebhookEndpoint defines model for ChangedWebhookEndpoint.
 type ChangedWebhookEndpoint struct {
+	// AlwaysWorkflowsFor Event types whose deliveries always have a workflow run, as `deliveryWorkflows: "always"` gives it to all. Null: none beside what `deliveryWorkflows` says.
+	AlwaysWorkflowsFor []string `json:"alwaysWorkflowsFor"`
+
 	// AppSecret The app secret that was made, shown this once; null: none was made.
 	AppSecret *string `json:"appSecret"`
 
@@ -191,6 +194,9 @@ type ChangedWebhookEndpoint struct {
 	UpdatedAt             time.Time         `json:"updatedAt"`
 	URL                   string            `json:"url"`
 	Waiting               WaitingDeliveries `json:"waiting"`
+
+	// WindowClosingMinutes How many minutes before the end of the customer service window `window.closing` is sent, to endpoints whose `eventTypes` name it. Null: 60.
+	WindowClosingMinutes *int `json:"windowClosingMinutes"`
 }
 
 // ChangedWebhookEndpointClientCertificate defines model for ChangedWebhookEndpointClientCertificate.
@@ -328,6 +334,9 @@ type ConversationSearch struct {
 
 // CreatedWebhookEndpoint defines model for CreatedWebhookEndpoint.
 type CreatedWebhookEndpoint struct {
+	// AlwaysWorkflowsFor Event types whose deliveries always have a workflow run, as `deliveryWorkflows: "always"` gives it to all. Null: none beside what `deliveryWorkflows` says.
+	AlwaysWorkflowsFor []string `json:"alwaysWorkflowsFor"`
+
 	// AppSecret The app secret that was made, shown this once; null: none was made.
 	AppSecret *string `json:"appSecret"`
 
@@ -374,6 +383,9 @@ type CreatedWebhookEndpoint struct {
 	TimeoutMs            *int                                   `json:"timeoutMs"`
 	UpdatedAt            time.Time                              `json:"updatedAt"`
 	URL                  string                                 `json:"url"`
+
+	// WindowClosingMinutes How many minutes before the end of the customer service window `window.closing` is sent, to endpoints whose `eventTypes` name it. Null: 60.
+	WindowClosingMinutes *int `json:"windowClosingMinutes"`
 }
 
 // CreatedWebhookEndpointClientCertificate defines model for CreatedWebhookEndpointClientCertificate.
@@ -482,6 +494,9 @@ type EnableWebhookEndpointRequest struct {
 
 // EnableWebhookEndpointResult defines model for EnableWebhookEndpointResult.
 type EnableWebhookEndpointResult struct {
+	// AlwaysWorkflowsFor Event types whose deliveries always have a workflow run, as `deliveryWorkflows: "always"` gives it to all. Null: none beside what `deliveryWorkflows` says.
+	AlwaysWorkflowsFor []string `json:"alwaysWorkflowsFor"`
+
 	// AsymmetricSignature One of none, ed25519.
 	AsymmetricSignature string                                        `json:"asymmetricSignature"`
 	BlockLimitSeconds   *int                                          `json:"blockLimitSeconds"`
@@ -528,6 +543,9 @@ type EnableWebhookEndpointResult struct {
 	UpdatedAt            time.Time         `json:"updatedAt"`
 	URL                  string            `json:"url"`
 	Waiting              WaitingDeliveries `json:"waiting"`
+
+	// WindowClosingMinutes How many minutes before the end of the customer service window `window.closing` is sent, to endpoints whose `eventTypes` name it. Null: 60.
+	WindowClosingMinutes *int `json:"windowClosingMinutes"`
 }
 
 // EnableWebhookEndpointResultClientCertificate defines model for EnableWebhookEndpointResultClientCertificate.
@@ -633,7 +651,7 @@ type Event struct {
 	DeliverySummary EventDeliverySummary `json:"deliverySummary"`
 	EventID         string               `json:"eventId"`
 
-	// EventType One of message, status, payment, order, media.ready, test.
+	// EventType One of message, status, payment, order, media.ready, test, window.closing.
 	EventType     string     `json:"eventType"`
 	ID            string     `json:"id"`
 	OccurredAt    *time.Time `json:"occurredAt"`
@@ -656,7 +674,7 @@ type EventDetails struct {
 	Deliveries []Delivery      `json:"deliveries"`
 	EventID    string          `json:"eventId"`
 
-	// EventType One of message, status, payment, order, media.ready, test.
+	// EventType One of message, status, payment, order, media.ready, test, window.closing.
 	EventType string `json:"eventType"`
 
 	// FilteredEndpointIds Endpoints that take events of this type and number and have no delivery of it, because their content filter, as it is now, does not take it.
@@ -1144,6 +1162,9 @@ type NewOptOut struct {
 
 // NewWebhookEndpoint defines model for NewWebhookEndpoint.
 type NewWebhookEndpoint struct {
+	// AlwaysWorkflowsFor Event types whose deliveries always have a workflow run, as `deliveryWorkflows: "always"` gives it to all. Null: none beside what `deliveryWorkflows` says.
+	AlwaysWorkflowsFor []string `json:"alwaysWorkflowsFor,omitempty"`
+
 	// AppSecret For the format `meta`: the secret of `X-Hub-Signature-256`, a text of at least 16 characters. Without it, one is generated.
 	AppSecret string `json:"appSecret,omitempty"`
 
@@ -1176,6 +1197,9 @@ type NewWebhookEndpoint struct {
 
 	// VerifyToken For the format `meta`: the URL is verified with this token first, as the upstream platform does it (`hub.challenge`). It is not stored.
 	VerifyToken string `json:"verifyToken,omitempty"`
+
+	// WindowClosingMinutes How many minutes before the end of the customer service window `window.closing` is sent, to endpoints whose `eventTypes` name it. Null: 60.
+	WindowClosingMinutes *int `json:"windowClosingMinutes,omitempty"`
 }
 
 // OperationsURL defines model for OperationsUrl.
@@ -4091,7 +4115,7 @@ type TestRequest struct {
 	// EventID The `eventId` of an earlier test, to see that both count: events may share an `eventId`, and only `webhook-id` identifies a duplicate. With `sample` only.
 	EventID string `json:"eventId,omitempty"`
 
-	// Sample The event to send: the `test` event unless another sample is named. Samples have made-up contents, the `phoneNumberId` `TEST_PHONE_NUMBER_ID` and an `eventId` of `test_…`. One of test, message, image, location, button, status, status.failed, payment, order, media.ready.
+	// Sample The event to send: the `test` event unless another sample is named. Samples have made-up contents, the `phoneNumberId` `TEST_PHONE_NUMBER_ID` and an `eventId` of `test_…`. One of test, message, image, location, button, status, status.failed, payment, order, media.ready, window.closing.
 	Sample string `json:"sample,omitempty"`
 }
 
@@ -4256,6 +4280,9 @@ type WaitingDeliveries struct {
 
 // WebhookEndpoint defines model for WebhookEndpoint.
 type WebhookEndpoint struct {
+	// AlwaysWorkflowsFor Event types whose deliveries always have a workflow run, as `deliveryWorkflows: "always"` gives it to all. Null: none beside what `deliveryWorkflows` says.
+	AlwaysWorkflowsFor []string `json:"alwaysWorkflowsFor"`
+
 	// AsymmetricSignature One of none, ed25519.
 	AsymmetricSignature string                            `json:"asymmetricSignature"`
 	BlockLimitSeconds   *int                              `json:"blockLimitSeconds"`
@@ -4301,10 +4328,16 @@ type WebhookEndpoint struct {
 	UpdatedAt            time.Time         `json:"updatedAt"`
 	URL                  string            `json:"url"`
 	Waiting              WaitingDeliveries `json:"waiting"`
+
+	// WindowClosingMinutes How many minutes before the end of the customer service window `window.closing` is sent, to endpoints whose `eventTypes` name it. Null: 60.
+	WindowClosingMinutes *int `json:"windowClosingMinutes"`
 }
 
 // WebhookEndpointChange defines model for WebhookEndpointChange.
 type WebhookEndpointChange struct {
+	// AlwaysWorkflowsFor Event types whose deliveries always have a workflow run, as `deliveryWorkflows: "always"` gives it to all. Null: none beside what `deliveryWorkflows` says.
+	AlwaysWorkflowsFor Nullable[[]string] `json:"alwaysWorkflowsFor,omitempty"`
+
 	// AppSecret For the format `meta`: the secret of `X-Hub-Signature-256`, a text of at least 16 characters. Without it, one is generated.
 	AppSecret string `json:"appSecret,omitempty"`
 
@@ -4337,6 +4370,9 @@ type WebhookEndpointChange struct {
 
 	// VerifyToken For the format `meta`: the URL is verified with this token first, as the upstream platform does it (`hub.challenge`). It is not stored.
 	VerifyToken string `json:"verifyToken,omitempty"`
+
+	// WindowClosingMinutes How many minutes before the end of the customer service window `window.closing` is sent, to endpoints whose `eventTypes` name it. Null: 60.
+	WindowClosingMinutes Nullable[int] `json:"windowClosingMinutes,omitempty"`
 }
 
 // WebhookEndpointClientCertificate defines model for WebhookEndpointClientCertificate.
@@ -4367,11 +4403,14 @@ type WebhookEndpointStatistics struct {
 	EndpointID string                              `json:"endpointId"`
 
 	// Interval One of minute, hour.
-	Interval string                         `json:"interval"`
-	Since    time.Time                      `json:"since"`
-	Total    WebhookEndpointStatisticsTotal `json:"total"`
-	Until    time.Time                      `json:"until"`
-	Waiting  WaitingDeliveries              `json:"waiting"`
+	Interval string `json:"interval"`
+
+	// Runs Of the last 100 attempted deliveries of seven days, how many had a workflow run of their own; with `alwaysWorkflowsFor`, of the deliveries of these event types.
+	Runs    WebhookEndpointStatisticsRuns  `json:"runs"`
+	Since   time.Time                      `json:"since"`
+	Total   WebhookEndpointStatisticsTotal `json:"total"`
+	Until   time.Time                      `json:"until"`
+	Waiting WaitingDeliveries              `json:"waiting"`
 }
 
 // WebhookEndpointStatisticsDataItem defines model for WebhookEndpointStatisticsDataItem.
@@ -4382,11 +4421,69 @@ type WebhookEndpointStatisticsDataItem struct {
 	Successes      int       `json:"successes"`
 }
 
+// WebhookEndpointStatisticsRuns Of the last 100 attempted deliveries of seven days, how many had a workflow run of their own; with `alwaysWorkflowsFor`, of the deliveries of these event types.
+type WebhookEndpointStatisticsRuns struct {
+	Deliveries int `json:"deliveries"`
+	WithRun    int `json:"withRun"`
+}
+
 // WebhookEndpointStatisticsTotal defines model for WebhookEndpointStatisticsTotal.
 type WebhookEndpointStatisticsTotal struct {
 	Failures       int      `json:"failures"`
 	MeanDurationMs *float32 `json:"meanDurationMs"`
 	Successes      int      `json:"successes"`
+}
+
+// WindowClosingEvent defines model for WindowClosingEvent.
+type WindowClosingEvent struct {
+	// Data Content of the event.
+	Data WindowClosingEventData `json:"data"`
+
+	// EventID The id of the subject, not unique: deduplicate by the header webhook-id.
+	EventID string `json:"eventId"`
+
+	// EventType The type; it decides the form of `data`. Always window.closing.
+	EventType string `json:"eventType"`
+
+	// OccurredAt When it was released for delivery, UTC.
+	OccurredAt time.Time `json:"occurredAt"`
+
+	// PhoneNumberID The number that received or sent.
+	PhoneNumberID string `json:"phoneNumberId"`
+
+	// UserID The tenant.
+	UserID int `json:"userId"`
+
+	// WabaID The WhatsApp Business Account.
+	WabaID string `json:"wabaId"`
+}
+
+// WindowClosingEventData Content of the event.
+type WindowClosingEventData struct {
+	// ConversationID Our id of the conversation.
+	ConversationID string                          `json:"conversationId"`
+	Customer       *WindowClosingEventDataCustomer `json:"customer"`
+
+	// ExpiresAt When the window ends, unless they write again.
+	ExpiresAt time.Time `json:"expiresAt"`
+
+	// GroupID The group; null for a conversation with one customer.
+	GroupID *string `json:"groupId"`
+
+	// LastCallAt When the customer last called, or accepted a call.
+	LastCallAt *time.Time `json:"lastCallAt"`
+
+	// LastInboundAt When the customer, or one of the group, last wrote.
+	LastInboundAt *time.Time `json:"lastInboundAt"`
+}
+
+// WindowClosingEventDataCustomer defines model for WindowClosingEventDataCustomer.
+type WindowClosingEventDataCustomer struct {
+	// UserID The user id.
+	UserID *string `json:"userId"`
+
+	// WaID The phone number, as upstream spells it.
+	WaID *string `json:"waId"`
 }
 
 // ListConversationsParams defines parameters for ListConversations.
@@ -5890,7 +5987,7 @@ func (c *Client) RotateWebhookEndpointSigningKey(ctx context.Context, id string,
 //
 // GET /api/external/webhook-endpoints/{id}/statistics
 //
-// Attempts per minute or hour, 1,440 steps at most, and the pending deliveries. Test events do not count.
+// Attempts per minute or hour, 1,440 steps at most, the pending deliveries, and how many of the last had a workflow run. Test events do not count.
 //
 // Scope: `read` or `manage_webhooks`.
 func (c *Client) GetWebhookEndpointStatistics(ctx context.Context, id string, params *GetWebhookEndpointStatisticsParams) (*WebhookEndpointStatistics, error) {

@@ -5,7 +5,7 @@ import { USAGE_GROUPS } from '../../features/messages/usage-days.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { groupsOf, TenantUsage, USAGE_PERIOD, usageOf } from '../accounts/message-usage.ts';
 import { usageFile } from '../accounts/usage-file.ts';
-import { closed, named, optionalParameter } from '../external/schema-kit.ts';
+import { closed, named, optionalParameter, text } from '../external/schema-kit.ts';
 import { inTenant } from './in-tenant.ts';
 import { platformOperation } from './platform-operation.ts';
 import { OF_TENANT, REFERENCE, TENANT_PATH, UsageAlertInput, UsageAlerts } from './platform-schemas.ts';
@@ -70,7 +70,13 @@ const getTenantUsageFile = platformOperation({
   summary: 'Count messages of tenants by day, as a file',
   description: 'The rows of `GET /api/platform/usage/messages` as CSV, with a line of names first.',
   answers: {
-    200: { schema: Type.String(), description: 'The file.', type: 'text/csv' },
+    200: {
+      schema: text(
+        'day,userId,externalId,sent,delivered,read,failed,billable,received,costAmount,costCurrency,costSource',
+      ),
+      description: 'The file.',
+      type: 'text/csv',
+    },
   },
   run: async ({ tools }, query) => ({ query, ...(await tenantUsage(tools.database, query)) }),
   json: ({ query, byTenant, rows }) =>

@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import type { Client, Options as Options2, TDataShape } from '../generated/client/index.js';
-import type { CheckTenantWabaData, CheckTenantWabaErrors, CheckTenantWabaResponses, CreatePortalSessionData, CreatePortalSessionErrors, CreatePortalSessionResponses, DeleteOperationsHookData, DeleteOperationsHookErrors, DeleteOperationsHookResponses, DeleteTenantEndpointData, DeleteTenantEndpointErrors, DeleteTenantEndpointResponses, DeleteTenantKeyData, DeleteTenantKeyErrors, DeleteTenantKeyResponses, DeleteTenantUserData, DeleteTenantUserErrors, DeleteTenantUserResponses, EndPortalSessionsData, EndPortalSessionsErrors, EndPortalSessionsResponses, GetOperationsHookData, GetOperationsHookErrors, GetOperationsHookResponses, GetOwnPlatformKeyData, GetOwnPlatformKeyErrors, GetOwnPlatformKeyResponses, GetPlatformDocumentData, GetPlatformDocumentErrors, GetPlatformDocumentResponses, GetTenantData, GetTenantErrors, GetTenantResponses, ListOperationEventsData, ListOperationEventsErrors, ListOperationEventsResponses, ListOperationsHooksData, ListOperationsHooksErrors, ListOperationsHooksResponses, ListPlatformAuditData, ListPlatformAuditErrors, ListPlatformAuditResponses, ListTenantsData, ListTenantsErrors, ListTenantsResponses, ListTenantUsersData, ListTenantUsersErrors, ListTenantUsersResponses, PutBrandData, PutBrandErrors, PutBrandResponses, PutOperationsHookData, PutOperationsHookErrors, PutOperationsHookResponses, PutTenantBrandData, PutTenantBrandErrors, PutTenantBrandResponses, PutTenantData, PutTenantEndpointData, PutTenantEndpointErrors, PutTenantEndpointResponses, PutTenantErrors, PutTenantKeyData, PutTenantKeyErrors, PutTenantKeyResponses, PutTenantPolicyData, PutTenantPolicyErrors, PutTenantPolicyResponses, PutTenantResponses, PutTenantUserData, PutTenantUserErrors, PutTenantUserResponses, PutWabaData, PutWabaErrors, PutWabaResponses, RemoveTenantData, RemoveTenantErrors, RemoveTenantResponses, RemoveWabaData, RemoveWabaErrors, RemoveWabaResponses, RotateOperationsHookSecretData, RotateOperationsHookSecretErrors, RotateOperationsHookSecretResponses, RotateTenantKeyData, RotateTenantKeyErrors, RotateTenantKeyResponses, TestOperationsHookData, TestOperationsHookErrors, TestOperationsHookResponses, UpdateTenantData, UpdateTenantErrors, UpdateTenantResponses } from './types.gen.js';
+import type { CheckTenantWabaData, CheckTenantWabaErrors, CheckTenantWabaResponses, CreatePortalSessionData, CreatePortalSessionErrors, CreatePortalSessionResponses, DeleteOperationsHookData, DeleteOperationsHookErrors, DeleteOperationsHookResponses, DeleteTenantEndpointData, DeleteTenantEndpointErrors, DeleteTenantEndpointResponses, DeleteTenantKeyData, DeleteTenantKeyErrors, DeleteTenantKeyResponses, DeleteTenantUserData, DeleteTenantUserErrors, DeleteTenantUserResponses, EndPortalSessionsData, EndPortalSessionsErrors, EndPortalSessionsResponses, GetOperationsHookData, GetOperationsHookErrors, GetOperationsHookResponses, GetOwnPlatformKeyData, GetOwnPlatformKeyErrors, GetOwnPlatformKeyResponses, GetPlatformDocumentData, GetPlatformDocumentErrors, GetPlatformDocumentResponses, GetTenantData, GetTenantErrors, GetTenantResponses, GetTenantUsageData, GetTenantUsageErrors, GetTenantUsageFileData, GetTenantUsageFileErrors, GetTenantUsageFileResponses, GetTenantUsageResponses, ListOperationEventsData, ListOperationEventsErrors, ListOperationEventsResponses, ListOperationsHooksData, ListOperationsHooksErrors, ListOperationsHooksResponses, ListPlatformAuditData, ListPlatformAuditErrors, ListPlatformAuditResponses, ListTenantsData, ListTenantsErrors, ListTenantsResponses, ListTenantUsersData, ListTenantUsersErrors, ListTenantUsersResponses, PutBrandData, PutBrandErrors, PutBrandResponses, PutOperationsHookData, PutOperationsHookErrors, PutOperationsHookResponses, PutTenantBrandData, PutTenantBrandErrors, PutTenantBrandResponses, PutTenantData, PutTenantEndpointData, PutTenantEndpointErrors, PutTenantEndpointResponses, PutTenantErrors, PutTenantKeyData, PutTenantKeyErrors, PutTenantKeyResponses, PutTenantPolicyData, PutTenantPolicyErrors, PutTenantPolicyResponses, PutTenantResponses, PutTenantUserData, PutTenantUserErrors, PutTenantUserResponses, PutUsageAlertData, PutUsageAlertErrors, PutUsageAlertResponses, PutWabaData, PutWabaErrors, PutWabaResponses, RemoveTenantData, RemoveTenantErrors, RemoveTenantResponses, RemoveWabaData, RemoveWabaErrors, RemoveWabaResponses, RotateOperationsHookSecretData, RotateOperationsHookSecretErrors, RotateOperationsHookSecretResponses, RotateTenantKeyData, RotateTenantKeyErrors, RotateTenantKeyResponses, TestOperationsHookData, TestOperationsHookErrors, TestOperationsHookResponses, UpdateTenantData, UpdateTenantErrors, UpdateTenantResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -364,6 +364,55 @@ export class PlatformApi extends HeyApiClient {
         return (options.client ?? this.client).put<PutTenantUserResponses, PutTenantUserErrors, ThrowOnError>({
             security: [{ scheme: 'bearer', type: 'http' }],
             url: '/api/platform/tenants/{externalId}/users/{userRef}',
+            ...options,
+            headers: {
+                'Content-Type': 'application/json',
+                ...options.headers
+            }
+        });
+    }
+    
+    /**
+     * Count messages of tenants by day
+     *
+     * As `GET /api/external/usage/messages`, for all tenants or for one; with `groupBy=tenant` each tenant apart, by `userId` and `externalId`. Amounts of several currencies have no sum: `cost` is null then.
+     *
+     * Scope: `usage`.
+     */
+    public getTenantUsage<ThrowOnError extends boolean = true>(options?: Options<GetTenantUsageData, ThrowOnError>) {
+        return (options?.client ?? this.client).get<GetTenantUsageResponses, GetTenantUsageErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/platform/usage/messages',
+            ...options
+        });
+    }
+    
+    /**
+     * Count messages of tenants by day, as a file
+     *
+     * The rows of `GET /api/platform/usage/messages` as CSV, with a line of names first.
+     *
+     * Scope: `usage`.
+     */
+    public getTenantUsageFile<ThrowOnError extends boolean = true>(options?: Options<GetTenantUsageFileData, ThrowOnError>) {
+        return (options?.client ?? this.client).get<GetTenantUsageFileResponses, GetTenantUsageFileErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/platform/usage/messages.csv',
+            ...options
+        });
+    }
+    
+    /**
+     * Set an alert on a count of a tenant
+     *
+     * When the count of a UTC day or month reaches the threshold, operators get the alert `quota_nearly_used`, and the feed of operation events has it. It ends with the day or month. A tenant has one for each metric and period; a `threshold` of null removes it. Nothing is refused because of it.
+     *
+     * Scope: `tenants`.
+     */
+    public putUsageAlert<ThrowOnError extends boolean = true>(options: Options<PutUsageAlertData, ThrowOnError>) {
+        return (options.client ?? this.client).put<PutUsageAlertResponses, PutUsageAlertErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/platform/tenants/{externalId}/usage-alerts',
             ...options,
             headers: {
                 'Content-Type': 'application/json',

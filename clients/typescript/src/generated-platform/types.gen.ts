@@ -29,13 +29,14 @@ export type CreatedWebhookEndpoint = {
     id: string;
     url: string;
     description: string;
-    eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string> | null;
+    eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
     phoneNumberIds: Array<string> | null;
     filter: Array<string> | null;
     /**
      * `meta`: the body is the webhook body of the upstream platform, signed in `X-Hub-Signature-256` with the app secret, for software that speaks its API. Types without such a form (`order`, `media.ready`) are not sent.
      */
     format: 'heliograph' | 'meta';
+    windowClosingMinutes: number | null;
     customHeaderNames: Array<string> | null;
     retryScheduleSeconds: Array<number> | null;
     timeoutMs: number | null;
@@ -44,6 +45,7 @@ export type CreatedWebhookEndpoint = {
     rateLimitPerSecond: number | null;
     blockLimitSeconds: number | null;
     deliveryWorkflows: 'auto' | 'always' | null;
+    alwaysWorkflowsFor: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
     orderScope: 'event' | 'conversation' | 'endpoint';
     mode: 'open' | 'probing' | 'paused' | 'disabled';
     modeReason: string | null;
@@ -150,10 +152,11 @@ export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed'
 export type NewWebhookEndpoint = {
     url: string;
     description?: string | null;
-    eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string> | null;
+    eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
     phoneNumberIds?: Array<string> | null;
     filter?: Array<string> | null;
     format?: 'heliograph' | 'meta' | null;
+    windowClosingMinutes?: number | null;
     customHeaders?: {
         [key: string]: string | null;
     } | null;
@@ -172,6 +175,7 @@ export type NewWebhookEndpoint = {
     rateLimitPerSecond?: number | null;
     blockLimitSeconds?: number | null;
     deliveryWorkflows?: 'auto' | 'always' | null;
+    alwaysWorkflowsFor?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
     orderScope?: 'event' | 'conversation' | 'endpoint' | null;
 };
 
@@ -462,6 +466,10 @@ export type Tenant = {
     metadata: {
         [key: string]: string;
     };
+    /**
+     * Counts at which operators are alerted.
+     */
+    usageAlerts: Array<UsageAlert>;
     wabas: Array<PlatformWaba>;
     /**
      * What holds for the tenant; null: no limit, no end.
@@ -591,6 +599,45 @@ export type TenantRemoval = {
 };
 
 /**
+ * TenantUsage
+ */
+export type TenantUsage = {
+    asOf: string | null;
+    isFinal: boolean;
+    rows: Array<TenantUsageRow>;
+};
+
+/**
+ * TenantUsageAlerts
+ */
+export type TenantUsageAlerts = {
+    /**
+     * Counts at which operators are alerted.
+     */
+    usageAlerts: Array<UsageAlert>;
+};
+
+/**
+ * TenantUsageRow
+ */
+export type TenantUsageRow = {
+    day: string;
+    phoneNumberId?: string | null;
+    category?: string | null;
+    pricingType?: string | null;
+    country?: string | null;
+    sent: number;
+    delivered: number;
+    read: number;
+    failed: number;
+    billable: number;
+    received: number;
+    cost: UsageCost | null;
+    userId?: number;
+    externalId?: string | null;
+};
+
+/**
  * TenantUser
  */
 export type TenantUser = {
@@ -616,6 +663,47 @@ export type TenantUserInput = {
  */
 export type TenantUserList = {
     data: Array<TenantUser>;
+};
+
+/**
+ * UsageAlert
+ */
+export type UsageAlert = {
+    /**
+     * What is counted, as in `GET /api/platform/usage/messages`.
+     */
+    metric: 'sent' | 'delivered' | 'read' | 'failed' | 'billable' | 'received';
+    /**
+     * A UTC day or month.
+     */
+    period: 'day' | 'month';
+    threshold: number;
+};
+
+/**
+ * UsageAlertInput
+ */
+export type UsageAlertInput = {
+    /**
+     * What is counted, as in `GET /api/platform/usage/messages`.
+     */
+    metric: 'sent' | 'delivered' | 'read' | 'failed' | 'billable' | 'received';
+    /**
+     * A UTC day or month.
+     */
+    period: 'day' | 'month';
+    threshold: number | null;
+};
+
+/**
+ * UsageCost
+ */
+export type UsageCost = {
+    amount: string;
+    currency: string | null;
+    volume: number;
+    source: 'upstream';
+    reportedAt: string;
 };
 
 /**
@@ -680,13 +768,14 @@ export type WebhookEndpoint = {
     id: string;
     url: string;
     description: string;
-    eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string> | null;
+    eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
     phoneNumberIds: Array<string> | null;
     filter: Array<string> | null;
     /**
      * `meta`: the body is the webhook body of the upstream platform, signed in `X-Hub-Signature-256` with the app secret, for software that speaks its API. Types without such a form (`order`, `media.ready`) are not sent.
      */
     format: 'heliograph' | 'meta';
+    windowClosingMinutes: number | null;
     customHeaderNames: Array<string> | null;
     retryScheduleSeconds: Array<number> | null;
     timeoutMs: number | null;
@@ -695,6 +784,7 @@ export type WebhookEndpoint = {
     rateLimitPerSecond: number | null;
     blockLimitSeconds: number | null;
     deliveryWorkflows: 'auto' | 'always' | null;
+    alwaysWorkflowsFor: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
     orderScope: 'event' | 'conversation' | 'endpoint';
     mode: 'open' | 'probing' | 'paused' | 'disabled';
     modeReason: string | null;
@@ -2041,6 +2131,222 @@ export type PutTenantUserResponses = {
 };
 
 export type PutTenantUserResponse = PutTenantUserResponses[keyof PutTenantUserResponses];
+
+export type GetTenantUsageData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * The first UTC day; 29 days before `to` unless given.
+         */
+        from?: string;
+        /**
+         * The last UTC day; today unless given.
+         */
+        to?: string;
+        /**
+         * `day` unless given.
+         */
+        granularity?: 'day' | 'month';
+        /**
+         * Any of `tenant`, `phoneNumberId`, `category`, `pricingType`, `country`, with commas between them.
+         */
+        groupBy?: string;
+        /**
+         * Only messages of the tenant with this externalId.
+         */
+        tenant?: string;
+    };
+    url: '/api/platform/usage/messages';
+};
+
+export type GetTenantUsageErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     *
+     * `ip_not_allowed`: The API key may not be used from this address.
+     */
+    403: Error;
+    /**
+     * `unknown_tenant`: There is no such tenant.
+     */
+    404: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type GetTenantUsageError = GetTenantUsageErrors[keyof GetTenantUsageErrors];
+
+export type GetTenantUsageResponses = {
+    /**
+     * The counts, by day and group.
+     */
+    200: TenantUsage;
+};
+
+export type GetTenantUsageResponse = GetTenantUsageResponses[keyof GetTenantUsageResponses];
+
+export type GetTenantUsageFileData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * The first UTC day; 29 days before `to` unless given.
+         */
+        from?: string;
+        /**
+         * The last UTC day; today unless given.
+         */
+        to?: string;
+        /**
+         * `day` unless given.
+         */
+        granularity?: 'day' | 'month';
+        /**
+         * Any of `tenant`, `phoneNumberId`, `category`, `pricingType`, `country`, with commas between them.
+         */
+        groupBy?: string;
+        /**
+         * Only messages of the tenant with this externalId.
+         */
+        tenant?: string;
+    };
+    url: '/api/platform/usage/messages.csv';
+};
+
+export type GetTenantUsageFileErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     *
+     * `ip_not_allowed`: The API key may not be used from this address.
+     */
+    403: Error;
+    /**
+     * `unknown_tenant`: There is no such tenant.
+     */
+    404: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type GetTenantUsageFileError = GetTenantUsageFileErrors[keyof GetTenantUsageFileErrors];
+
+export type GetTenantUsageFileResponses = {
+    /**
+     * The file.
+     */
+    200: string;
+};
+
+export type GetTenantUsageFileResponse = GetTenantUsageFileResponses[keyof GetTenantUsageFileResponses];
+
+export type PutUsageAlertData = {
+    body: UsageAlertInput;
+    path: {
+        /**
+         * Your own id of the tenant: 1 to 128 letters, digits or `. _ ~ -`. It stands in logs, so use no phone number and no address.
+         */
+        externalId: string;
+    };
+    query?: never;
+    url: '/api/platform/tenants/{externalId}/usage-alerts';
+};
+
+export type PutUsageAlertErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_json`: The body is not valid JSON.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     *
+     * `ip_not_allowed`: The API key may not be used from this address.
+     */
+    403: Error;
+    /**
+     * `unknown_tenant`: There is no such tenant.
+     */
+    404: Error;
+    /**
+     * `body_too_large`: The request body is too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
+     */
+    415: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type PutUsageAlertError = PutUsageAlertErrors[keyof PutUsageAlertErrors];
+
+export type PutUsageAlertResponses = {
+    /**
+     * All of the tenant.
+     */
+    200: TenantUsageAlerts;
+};
+
+export type PutUsageAlertResponse = PutUsageAlertResponses[keyof PutUsageAlertResponses];
 
 export type EndPortalSessionsData = {
     body?: never;

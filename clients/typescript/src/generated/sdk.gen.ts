@@ -584,7 +584,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Get the statistics of a webhook endpoint
      *
-     * Attempts per minute or hour, 1,440 steps at most, and the pending deliveries. Test events do not count.
+     * Attempts per minute or hour, 1,440 steps at most, the pending deliveries, and how many of the last had a workflow run. Test events do not count.
      *
      * Scope: `read` or `manage_webhooks`.
      */

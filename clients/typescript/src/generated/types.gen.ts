@@ -4,7 +4,7 @@ export type ClientOptions = {
     baseUrl: `${string}://${string}` | (string & {});
 };
 
-export type Webhooks = ReceiveMessageEventWebhookRequest | ReceiveStatusEventWebhookRequest | ReceivePaymentEventWebhookRequest | ReceiveOrderEventWebhookRequest | ReceiveMediaReadyEventWebhookRequest | ReceiveTestEventWebhookRequest | ReceiveUpstreamAccountAlertsEventWebhookRequest | ReceiveUpstreamAccountReviewUpdateEventWebhookRequest | ReceiveUpstreamAccountSettingsUpdateEventWebhookRequest | ReceiveUpstreamAccountUpdateEventWebhookRequest | ReceiveUpstreamAutomaticEventsEventWebhookRequest | ReceiveUpstreamBusinessCapabilityUpdateEventWebhookRequest | ReceiveUpstreamBusinessUsernameUpdatesEventWebhookRequest | ReceiveUpstreamCallsEventWebhookRequest | ReceiveUpstreamFlowsEventWebhookRequest | ReceiveUpstreamGroupLifecycleUpdateEventWebhookRequest | ReceiveUpstreamGroupParticipantsUpdateEventWebhookRequest | ReceiveUpstreamGroupSettingsUpdateEventWebhookRequest | ReceiveUpstreamGroupStatusUpdateEventWebhookRequest | ReceiveUpstreamHistoryEventWebhookRequest | ReceiveUpstreamMessagesEventWebhookRequest | ReceiveUpstreamMessagingHandoversEventWebhookRequest | ReceiveUpstreamMessageTemplateComponentsUpdateEventWebhookRequest | ReceiveUpstreamMessageTemplateQualityUpdateEventWebhookRequest | ReceiveUpstreamMessageTemplateStatusUpdateEventWebhookRequest | ReceiveUpstreamPartnerSolutionsEventWebhookRequest | ReceiveUpstreamPaymentConfigurationUpdateEventWebhookRequest | ReceiveUpstreamPhoneNumberNameUpdateEventWebhookRequest | ReceiveUpstreamPhoneNumberQualityUpdateEventWebhookRequest | ReceiveUpstreamSecurityEventWebhookRequest | ReceiveUpstreamSmbAppStateSyncEventWebhookRequest | ReceiveUpstreamSmbMessageEchoesEventWebhookRequest | ReceiveUpstreamStandbyEventWebhookRequest | ReceiveUpstreamTemplateCategoryUpdateEventWebhookRequest | ReceiveUpstreamTemplateCorrectCategoryDetectionEventWebhookRequest | ReceiveUpstreamUserPreferencesEventWebhookRequest;
+export type Webhooks = ReceiveMessageEventWebhookRequest | ReceiveStatusEventWebhookRequest | ReceivePaymentEventWebhookRequest | ReceiveOrderEventWebhookRequest | ReceiveMediaReadyEventWebhookRequest | ReceiveTestEventWebhookRequest | ReceiveWindowClosingEventWebhookRequest | ReceiveUpstreamAccountAlertsEventWebhookRequest | ReceiveUpstreamAccountReviewUpdateEventWebhookRequest | ReceiveUpstreamAccountUpdateEventWebhookRequest | ReceiveUpstreamAutomaticEventsEventWebhookRequest | ReceiveUpstreamBusinessCapabilityUpdateEventWebhookRequest | ReceiveUpstreamCallsEventWebhookRequest | ReceiveUpstreamFlowsEventWebhookRequest | ReceiveUpstreamGroupLifecycleUpdateEventWebhookRequest | ReceiveUpstreamGroupParticipantsUpdateEventWebhookRequest | ReceiveUpstreamGroupSettingsUpdateEventWebhookRequest | ReceiveUpstreamGroupStatusUpdateEventWebhookRequest | ReceiveUpstreamHistoryEventWebhookRequest | ReceiveUpstreamMessagesEventWebhookRequest | ReceiveUpstreamMessagingHandoversEventWebhookRequest | ReceiveUpstreamMessageTemplateComponentsUpdateEventWebhookRequest | ReceiveUpstreamMessageTemplateQualityUpdateEventWebhookRequest | ReceiveUpstreamMessageTemplateStatusUpdateEventWebhookRequest | ReceiveUpstreamPartnerSolutionsEventWebhookRequest | ReceiveUpstreamPaymentConfigurationUpdateEventWebhookRequest | ReceiveUpstreamPhoneNumberNameUpdateEventWebhookRequest | ReceiveUpstreamPhoneNumberQualityUpdateEventWebhookRequest | ReceiveUpstreamSecurityEventWebhookRequest | ReceiveUpstreamSmbAppStateSyncEventWebhookRequest | ReceiveUpstreamSmbMessageEchoesEventWebhookRequest | ReceiveUpstreamStandbyEventWebhookRequest | ReceiveUpstreamTemplateCategoryUpdateEventWebhookRequest | ReceiveUpstreamUserPreferencesEventWebhookRequest;
 
 /**
  * AccountIdentity
@@ -43,13 +43,14 @@ export type ChangedWebhookEndpoint = {
     id: string;
     url: string;
     description: string;
-    eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string> | null;
+    eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
     phoneNumberIds: Array<string> | null;
     filter: Array<string> | null;
     /**
      * `meta`: the body is the webhook body of the upstream platform, signed in `X-Hub-Signature-256` with the app secret, for software that speaks its API. Types without such a form (`order`, `media.ready`) are not sent.
      */
     format: 'heliograph' | 'meta';
+    windowClosingMinutes: number | null;
     customHeaderNames: Array<string> | null;
     retryScheduleSeconds: Array<number> | null;
     timeoutMs: number | null;
@@ -58,6 +59,7 @@ export type ChangedWebhookEndpoint = {
     rateLimitPerSecond: number | null;
     blockLimitSeconds: number | null;
     deliveryWorkflows: 'auto' | 'always' | null;
+    alwaysWorkflowsFor: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
     orderScope: 'event' | 'conversation' | 'endpoint';
     mode: 'open' | 'probing' | 'paused' | 'disabled';
     modeReason: string | null;
@@ -203,13 +205,14 @@ export type CreatedWebhookEndpoint = {
     id: string;
     url: string;
     description: string;
-    eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string> | null;
+    eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
     phoneNumberIds: Array<string> | null;
     filter: Array<string> | null;
     /**
      * `meta`: the body is the webhook body of the upstream platform, signed in `X-Hub-Signature-256` with the app secret, for software that speaks its API. Types without such a form (`order`, `media.ready`) are not sent.
      */
     format: 'heliograph' | 'meta';
+    windowClosingMinutes: number | null;
     customHeaderNames: Array<string> | null;
     retryScheduleSeconds: Array<number> | null;
     timeoutMs: number | null;
@@ -218,6 +221,7 @@ export type CreatedWebhookEndpoint = {
     rateLimitPerSecond: number | null;
     blockLimitSeconds: number | null;
     deliveryWorkflows: 'auto' | 'always' | null;
+    alwaysWorkflowsFor: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
     orderScope: 'event' | 'conversation' | 'endpoint';
     mode: 'open' | 'probing' | 'paused' | 'disabled';
     modeReason: string | null;
@@ -457,7 +461,7 @@ export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed'
  */
 export type Event = {
     id: string;
-    eventType: 'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string;
+    eventType: 'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string;
     eventId: string;
     phoneNumberId: string | null;
     sequence: number;
@@ -479,7 +483,7 @@ export type Event = {
  */
 export type EventDetails = {
     id: string;
-    eventType: 'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string;
+    eventType: 'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string;
     eventId: string;
     phoneNumberId: string | null;
     sequence: number;
@@ -986,10 +990,11 @@ export type NewOptOut = {
 export type NewWebhookEndpoint = {
     url: string;
     description?: string | null;
-    eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string> | null;
+    eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
     phoneNumberIds?: Array<string> | null;
     filter?: Array<string> | null;
     format?: 'heliograph' | 'meta' | null;
+    windowClosingMinutes?: number | null;
     customHeaders?: {
         [key: string]: string | null;
     } | null;
@@ -1008,6 +1013,7 @@ export type NewWebhookEndpoint = {
     rateLimitPerSecond?: number | null;
     blockLimitSeconds?: number | null;
     deliveryWorkflows?: 'auto' | 'always' | null;
+    alwaysWorkflowsFor?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
     orderScope?: 'event' | 'conversation' | 'endpoint' | null;
 };
 
@@ -1432,7 +1438,7 @@ export type ReplayRequest = {
     endpointId?: string;
     from?: string;
     to?: string;
-    eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string>;
+    eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string>;
     states?: Array<'delivered' | 'failed' | 'dropped' | 'not_sent'>;
     dryRun?: boolean;
 };
@@ -3442,7 +3448,7 @@ export type TestRequest = {
     /**
      * The event to send: the `test` event unless another sample is named. Samples have made-up contents, the `phoneNumberId` `TEST_PHONE_NUMBER_ID` and an `eventId` of `test_…`.
      */
-    sample?: 'test' | 'message' | 'image' | 'location' | 'button' | 'status' | 'status.failed' | 'payment' | 'order' | 'media.ready';
+    sample?: 'test' | 'message' | 'image' | 'location' | 'button' | 'status' | 'status.failed' | 'payment' | 'order' | 'media.ready' | 'window.closing';
     /**
      * The `eventId` of an earlier test, to see that both count: events may share an `eventId`, and only `webhook-id` identifies a duplicate. With `sample` only.
      */
@@ -3636,13 +3642,14 @@ export type WebhookEndpoint = {
     id: string;
     url: string;
     description: string;
-    eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string> | null;
+    eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
     phoneNumberIds: Array<string> | null;
     filter: Array<string> | null;
     /**
      * `meta`: the body is the webhook body of the upstream platform, signed in `X-Hub-Signature-256` with the app secret, for software that speaks its API. Types without such a form (`order`, `media.ready`) are not sent.
      */
     format: 'heliograph' | 'meta';
+    windowClosingMinutes: number | null;
     customHeaderNames: Array<string> | null;
     retryScheduleSeconds: Array<number> | null;
     timeoutMs: number | null;
@@ -3651,6 +3658,7 @@ export type WebhookEndpoint = {
     rateLimitPerSecond: number | null;
     blockLimitSeconds: number | null;
     deliveryWorkflows: 'auto' | 'always' | null;
+    alwaysWorkflowsFor: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
     orderScope: 'event' | 'conversation' | 'endpoint';
     mode: 'open' | 'probing' | 'paused' | 'disabled';
     modeReason: string | null;
@@ -3680,10 +3688,11 @@ export type WebhookEndpoint = {
 export type WebhookEndpointChange = {
     url?: string;
     description?: string | null;
-    eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string> | null;
+    eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
     phoneNumberIds?: Array<string> | null;
     filter?: Array<string> | null;
     format?: 'heliograph' | 'meta' | null;
+    windowClosingMinutes?: number | null;
     customHeaders?: {
         [key: string]: string | null;
     } | null;
@@ -3702,6 +3711,7 @@ export type WebhookEndpointChange = {
     rateLimitPerSecond?: number | null;
     blockLimitSeconds?: number | null;
     deliveryWorkflows?: 'auto' | 'always' | null;
+    alwaysWorkflowsFor?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
     orderScope?: 'event' | 'conversation' | 'endpoint' | null;
 };
 
@@ -3728,12 +3738,87 @@ export type WebhookEndpointStatistics = {
         meanDurationMs: number | null;
     };
     waiting: WaitingDeliveries;
+    /**
+     * Of the last 100 attempted deliveries of seven days, how many had a workflow run of their own; with `alwaysWorkflowsFor`, of the deliveries of these event types.
+     */
+    runs: {
+        deliveries: number;
+        withRun: number;
+    };
     data: Array<{
         at: string;
         successes: number;
         failures: number;
         meanDurationMs: number | null;
     }>;
+};
+
+/**
+ * WindowClosingEvent
+ */
+export type WindowClosingEvent = {
+    /**
+     * The type; it decides the form of `data`.
+     */
+    eventType: 'window.closing';
+    /**
+     * The tenant.
+     */
+    userId: number;
+    /**
+     * The WhatsApp Business Account.
+     */
+    wabaId: string;
+    /**
+     * The number that received or sent.
+     */
+    phoneNumberId: string;
+    /**
+     * The id of the subject, not unique: deduplicate by the header webhook-id.
+     */
+    eventId: string;
+    /**
+     * When it was released for delivery, UTC.
+     */
+    occurredAt: string;
+    /**
+     * Content of the event.
+     */
+    data: {
+        /**
+         * Our id of the conversation.
+         */
+        conversationId: string;
+        /**
+         * Who wrote; null for a group.
+         */
+        customer: {
+            /**
+             * The phone number, as upstream spells it.
+             */
+            waId: string | null;
+            /**
+             * The user id.
+             */
+            userId: string | null;
+        } | null;
+        /**
+         * The group; null for a conversation with one customer.
+         */
+        groupId: string | null;
+        /**
+         * When the customer, or one of the group, last wrote.
+         */
+        lastInboundAt: string | null;
+        /**
+         * When the customer last called, or accepted a call.
+         */
+        lastCallAt: string | null;
+        /**
+         * When the window ends, unless they write again.
+         */
+        expiresAt: string;
+    };
 };
 
 /**
@@ -4444,7 +4529,7 @@ export type ListEventsData = {
         /**
          * Events of this type only; `upstream.*`: of all fields of upstream except the six. Without it, the list has the six only.
          */
-        type?: 'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string;
+        type?: 'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string;
         /**
          * Events with this `eventId` only.
          */
@@ -5574,13 +5659,14 @@ export type EnableWebhookEndpointResponses = {
         id: string;
         url: string;
         description: string;
-        eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string> | null;
+        eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
         phoneNumberIds: Array<string> | null;
         filter: Array<string> | null;
         /**
          * `meta`: the body is the webhook body of the upstream platform, signed in `X-Hub-Signature-256` with the app secret, for software that speaks its API. Types without such a form (`order`, `media.ready`) are not sent.
          */
         format: 'heliograph' | 'meta';
+        windowClosingMinutes: number | null;
         customHeaderNames: Array<string> | null;
         retryScheduleSeconds: Array<number> | null;
         timeoutMs: number | null;
@@ -5589,6 +5675,7 @@ export type EnableWebhookEndpointResponses = {
         rateLimitPerSecond: number | null;
         blockLimitSeconds: number | null;
         deliveryWorkflows: 'auto' | 'always' | null;
+        alwaysWorkflowsFor: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
         orderScope: 'event' | 'conversation' | 'endpoint';
         mode: 'open' | 'probing' | 'paused' | 'disabled';
         modeReason: string | null;
@@ -7970,6 +8057,15 @@ export type ReceiveTestEventWebhookRequest = {
     query?: never;
 };
 
+export type ReceiveWindowClosingEventWebhookPayload = WindowClosingEvent;
+
+export type ReceiveWindowClosingEventWebhookRequest = {
+    body: ReceiveWindowClosingEventWebhookPayload;
+    key: 'window.closing';
+    path?: never;
+    query?: never;
+};
+
 export type ReceiveUpstreamAccountAlertsEventWebhookPayload = UpstreamEvent;
 
 export type ReceiveUpstreamAccountAlertsEventWebhookRequest = {
@@ -7984,15 +8080,6 @@ export type ReceiveUpstreamAccountReviewUpdateEventWebhookPayload = UpstreamEven
 export type ReceiveUpstreamAccountReviewUpdateEventWebhookRequest = {
     body: ReceiveUpstreamAccountReviewUpdateEventWebhookPayload;
     key: 'upstream.account_review_update';
-    path?: never;
-    query?: never;
-};
-
-export type ReceiveUpstreamAccountSettingsUpdateEventWebhookPayload = UpstreamEvent;
-
-export type ReceiveUpstreamAccountSettingsUpdateEventWebhookRequest = {
-    body: ReceiveUpstreamAccountSettingsUpdateEventWebhookPayload;
-    key: 'upstream.account_settings_update';
     path?: never;
     query?: never;
 };
@@ -8020,15 +8107,6 @@ export type ReceiveUpstreamBusinessCapabilityUpdateEventWebhookPayload = Upstrea
 export type ReceiveUpstreamBusinessCapabilityUpdateEventWebhookRequest = {
     body: ReceiveUpstreamBusinessCapabilityUpdateEventWebhookPayload;
     key: 'upstream.business_capability_update';
-    path?: never;
-    query?: never;
-};
-
-export type ReceiveUpstreamBusinessUsernameUpdatesEventWebhookPayload = UpstreamEvent;
-
-export type ReceiveUpstreamBusinessUsernameUpdatesEventWebhookRequest = {
-    body: ReceiveUpstreamBusinessUsernameUpdatesEventWebhookPayload;
-    key: 'upstream.business_username_updates';
     path?: never;
     query?: never;
 };
@@ -8218,15 +8296,6 @@ export type ReceiveUpstreamTemplateCategoryUpdateEventWebhookPayload = UpstreamE
 export type ReceiveUpstreamTemplateCategoryUpdateEventWebhookRequest = {
     body: ReceiveUpstreamTemplateCategoryUpdateEventWebhookPayload;
     key: 'upstream.template_category_update';
-    path?: never;
-    query?: never;
-};
-
-export type ReceiveUpstreamTemplateCorrectCategoryDetectionEventWebhookPayload = UpstreamEvent;
-
-export type ReceiveUpstreamTemplateCorrectCategoryDetectionEventWebhookRequest = {
-    body: ReceiveUpstreamTemplateCorrectCategoryDetectionEventWebhookPayload;
-    key: 'upstream.template_correct_category_detection';
     path?: never;
     query?: never;
 };

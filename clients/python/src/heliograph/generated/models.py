@@ -41,11 +41,12 @@ class ChangedWebhookEndpoint(Model):
     id: str
     url: str
     description: str
-    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test"] | str] | None = Field(alias="eventTypes")
+    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="eventTypes")
     phone_number_ids: list[str] | None = Field(alias="phoneNumberIds")
     filter: list[str] | None
     format: Literal["heliograph", "meta"] | str
     """`meta`: the body is the webhook body of the upstream platform, signed in `X-Hub-Signature-256` with the app secret, for software that speaks its API. Types without such a form (`order`, `media.ready`) are not sent."""
+    window_closing_minutes: int | None = Field(alias="windowClosingMinutes")
     custom_header_names: list[str] | None = Field(alias="customHeaderNames")
     retry_schedule_seconds: list[int] | None = Field(alias="retryScheduleSeconds")
     timeout_ms: int | None = Field(alias="timeoutMs")
@@ -54,6 +55,7 @@ class ChangedWebhookEndpoint(Model):
     rate_limit_per_second: int | None = Field(alias="rateLimitPerSecond")
     block_limit_seconds: int | None = Field(alias="blockLimitSeconds")
     delivery_workflows: Literal["auto", "always"] | str | None = Field(alias="deliveryWorkflows")
+    always_workflows_for: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="alwaysWorkflowsFor")
     order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
     mode: Literal["open", "probing", "paused", "disabled"] | str
     mode_reason: str | None = Field(alias="modeReason")
@@ -166,11 +168,12 @@ class CreatedWebhookEndpoint(Model):
     id: str
     url: str
     description: str
-    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test"] | str] | None = Field(alias="eventTypes")
+    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="eventTypes")
     phone_number_ids: list[str] | None = Field(alias="phoneNumberIds")
     filter: list[str] | None
     format: Literal["heliograph", "meta"] | str
     """`meta`: the body is the webhook body of the upstream platform, signed in `X-Hub-Signature-256` with the app secret, for software that speaks its API. Types without such a form (`order`, `media.ready`) are not sent."""
+    window_closing_minutes: int | None = Field(alias="windowClosingMinutes")
     custom_header_names: list[str] | None = Field(alias="customHeaderNames")
     retry_schedule_seconds: list[int] | None = Field(alias="retryScheduleSeconds")
     timeout_ms: int | None = Field(alias="timeoutMs")
@@ -179,6 +182,7 @@ class CreatedWebhookEndpoint(Model):
     rate_limit_per_second: int | None = Field(alias="rateLimitPerSecond")
     block_limit_seconds: int | None = Field(alias="blockLimitSeconds")
     delivery_workflows: Literal["auto", "always"] | str | None = Field(alias="deliveryWorkflows")
+    always_workflows_for: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="alwaysWorkflowsFor")
     order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
     mode: Literal["open", "probing", "paused", "disabled"] | str
     mode_reason: str | None = Field(alias="modeReason")
@@ -263,11 +267,12 @@ class EnableWebhookEndpointResponse(Model):
     id: str
     url: str
     description: str
-    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test"] | str] | None = Field(alias="eventTypes")
+    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="eventTypes")
     phone_number_ids: list[str] | None = Field(alias="phoneNumberIds")
     filter: list[str] | None
     format: Literal["heliograph", "meta"] | str
     """`meta`: the body is the webhook body of the upstream platform, signed in `X-Hub-Signature-256` with the app secret, for software that speaks its API. Types without such a form (`order`, `media.ready`) are not sent."""
+    window_closing_minutes: int | None = Field(alias="windowClosingMinutes")
     custom_header_names: list[str] | None = Field(alias="customHeaderNames")
     retry_schedule_seconds: list[int] | None = Field(alias="retryScheduleSeconds")
     timeout_ms: int | None = Field(alias="timeoutMs")
@@ -276,6 +281,7 @@ class EnableWebhookEndpointResponse(Model):
     rate_limit_per_second: int | None = Field(alias="rateLimitPerSecond")
     block_limit_seconds: int | None = Field(alias="blockLimitSeconds")
     delivery_workflows: Literal["auto", "always"] | str | None = Field(alias="deliveryWorkflows")
+    always_workflows_for: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="alwaysWorkflowsFor")
     order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
     mode: Literal["open", "probing", "paused", "disabled"] | str
     mode_reason: str | None = Field(alias="modeReason")
@@ -365,7 +371,7 @@ ErrorCode: TypeAlias = "Literal[\"invalid_api_key\", \"expired_api_key\", \"ip_n
 
 class Event(Model):
     id: str
-    event_type: Literal["message", "status", "payment", "order", "media.ready", "test"] | str = Field(alias="eventType")
+    event_type: Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str = Field(alias="eventType")
     event_id: str = Field(alias="eventId")
     phone_number_id: str | None = Field(alias="phoneNumberId")
     sequence: int
@@ -384,7 +390,7 @@ class EventDeliverySummary(Model):
 
 class EventDetails(Model):
     id: str
-    event_type: Literal["message", "status", "payment", "order", "media.ready", "test"] | str = Field(alias="eventType")
+    event_type: Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str = Field(alias="eventType")
     event_id: str = Field(alias="eventId")
     phone_number_id: str | None = Field(alias="phoneNumberId")
     sequence: int
@@ -1184,11 +1190,12 @@ class WebhookEndpoint(Model):
     id: str
     url: str
     description: str
-    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test"] | str] | None = Field(alias="eventTypes")
+    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="eventTypes")
     phone_number_ids: list[str] | None = Field(alias="phoneNumberIds")
     filter: list[str] | None
     format: Literal["heliograph", "meta"] | str
     """`meta`: the body is the webhook body of the upstream platform, signed in `X-Hub-Signature-256` with the app secret, for software that speaks its API. Types without such a form (`order`, `media.ready`) are not sent."""
+    window_closing_minutes: int | None = Field(alias="windowClosingMinutes")
     custom_header_names: list[str] | None = Field(alias="customHeaderNames")
     retry_schedule_seconds: list[int] | None = Field(alias="retryScheduleSeconds")
     timeout_ms: int | None = Field(alias="timeoutMs")
@@ -1197,6 +1204,7 @@ class WebhookEndpoint(Model):
     rate_limit_per_second: int | None = Field(alias="rateLimitPerSecond")
     block_limit_seconds: int | None = Field(alias="blockLimitSeconds")
     delivery_workflows: Literal["auto", "always"] | str | None = Field(alias="deliveryWorkflows")
+    always_workflows_for: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="alwaysWorkflowsFor")
     order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
     mode: Literal["open", "probing", "paused", "disabled"] | str
     mode_reason: str | None = Field(alias="modeReason")
@@ -1237,6 +1245,8 @@ class WebhookEndpointStatistics(Model):
     until: datetime
     total: WebhookEndpointStatisticsTotal
     waiting: WaitingDeliveries
+    runs: WebhookEndpointStatisticsRuns
+    """Of the last 100 attempted deliveries of seven days, how many had a workflow run of their own; with `alwaysWorkflowsFor`, of the deliveries of these event types."""
     data: list[WebhookEndpointStatisticsDataItem]
 
 
@@ -1247,7 +1257,55 @@ class WebhookEndpointStatisticsDataItem(Model):
     mean_duration_ms: float | None = Field(alias="meanDurationMs")
 
 
+class WebhookEndpointStatisticsRuns(Model):
+    """Of the last 100 attempted deliveries of seven days, how many had a workflow run of their own; with `alwaysWorkflowsFor`, of the deliveries of these event types."""
+
+    deliveries: int
+    with_run: int = Field(alias="withRun")
+
+
 class WebhookEndpointStatisticsTotal(Model):
     successes: int
     failures: int
     mean_duration_ms: float | None = Field(alias="meanDurationMs")
+
+
+class WindowClosingEvent(Model):
+    event_type: Literal["window.closing"] = Field(alias="eventType")
+    """The type; it decides the form of `data`."""
+    user_id: int = Field(alias="userId")
+    """The tenant."""
+    waba_id: str = Field(alias="wabaId")
+    """The WhatsApp Business Account."""
+    phone_number_id: str = Field(alias="phoneNumberId")
+    """The number that received or sent."""
+    event_id: str = Field(alias="eventId")
+    """The id of the subject, not unique: deduplicate by the header webhook-id."""
+    occurred_at: datetime = Field(alias="occurredAt")
+    """When it was released for delivery, UTC."""
+    data: WindowClosingEventData
+    """Content of the event."""
+
+
+class WindowClosingEventData(Model):
+    """Content of the event."""
+
+    conversation_id: str = Field(alias="conversationId")
+    """Our id of the conversation."""
+    customer: WindowClosingEventDataCustomer | None
+    """Who wrote; null for a group."""
+    group_id: str | None = Field(alias="groupId")
+    """The group; null for a conversation with one customer."""
+    last_inbound_at: datetime | None = Field(alias="lastInboundAt")
+    """When the customer, or one of the group, last wrote."""
+    last_call_at: datetime | None = Field(alias="lastCallAt")
+    """When the customer last called, or accepted a call."""
+    expires_at: datetime = Field(alias="expiresAt")
+    """When the window ends, unless they write again."""
+
+
+class WindowClosingEventDataCustomer(Model):
+    wa_id: str | None = Field(alias="waId")
+    """The phone number, as upstream spells it."""
+    user_id: str | None = Field(alias="userId")
+    """The user id."""

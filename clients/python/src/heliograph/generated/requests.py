@@ -74,10 +74,11 @@ class NewOptOut(TypedDict):
 class NewWebhookEndpoint(TypedDict):
     url: str
     description: NotRequired[str | None]
-    eventTypes: NotRequired[list[Literal["message", "status", "payment", "order", "media.ready", "test"] | str] | None]
+    eventTypes: NotRequired[list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None]
     phoneNumberIds: NotRequired[list[str] | None]
     filter: NotRequired[list[str] | None]
     format: NotRequired[Literal["heliograph", "meta"] | None]
+    windowClosingMinutes: NotRequired[int | None]
     customHeaders: NotRequired[dict[str, str | None] | None]
     appSecret: NotRequired[str]
     """For the format `meta`: the secret of `X-Hub-Signature-256`, a text of at least 16 characters. Without it, one is generated."""
@@ -90,6 +91,7 @@ class NewWebhookEndpoint(TypedDict):
     rateLimitPerSecond: NotRequired[int | None]
     blockLimitSeconds: NotRequired[int | None]
     deliveryWorkflows: NotRequired[Literal["auto", "always"] | None]
+    alwaysWorkflowsFor: NotRequired[list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None]
     orderScope: NotRequired[Literal["event", "conversation", "endpoint"] | None]
 
 
@@ -122,7 +124,7 @@ class ReplayEventRequest(TypedDict):
     endpointId: NotRequired[str]
 
 
-ReplayRequest = TypedDict("ReplayRequest", {"deliveryIds": "NotRequired[list[str]]", "endpointId": "NotRequired[str]", "from": "NotRequired[datetime | str]", "to": "NotRequired[datetime | str]", "eventTypes": "NotRequired[list[Literal[\"message\", \"status\", \"payment\", \"order\", \"media.ready\", \"test\"] | str]]", "states": "NotRequired[list[Literal[\"delivered\", \"failed\", \"dropped\", \"not_sent\"]]]", "dryRun": "NotRequired[bool]"})
+ReplayRequest = TypedDict("ReplayRequest", {"deliveryIds": "NotRequired[list[str]]", "endpointId": "NotRequired[str]", "from": "NotRequired[datetime | str]", "to": "NotRequired[datetime | str]", "eventTypes": "NotRequired[list[Literal[\"message\", \"status\", \"payment\", \"order\", \"media.ready\", \"test\", \"window.closing\"] | str]]", "states": "NotRequired[list[Literal[\"delivered\", \"failed\", \"dropped\", \"not_sent\"]]]", "dryRun": "NotRequired[bool]"})
 
 
 class RotateWebhookEndpointSecretRequest(TypedDict):
@@ -1933,7 +1935,7 @@ class SetOperationsUrlRequest(TypedDict):
 
 
 class TestRequest(TypedDict):
-    sample: NotRequired[Literal["test", "message", "image", "location", "button", "status", "status.failed", "payment", "order", "media.ready"]]
+    sample: NotRequired[Literal["test", "message", "image", "location", "button", "status", "status.failed", "payment", "order", "media.ready", "window.closing"]]
     """The event to send: the `test` event unless another sample is named. Samples have made-up contents, the `phoneNumberId` `TEST_PHONE_NUMBER_ID` and an `eventId` of `test_…`."""
     eventId: NotRequired[str]
     """The `eventId` of an earlier test, to see that both count: events may share an `eventId`, and only `webhook-id` identifies a duplicate. With `sample` only."""
@@ -1942,10 +1944,11 @@ class TestRequest(TypedDict):
 class WebhookEndpointChange(TypedDict):
     url: NotRequired[str]
     description: NotRequired[str | None]
-    eventTypes: NotRequired[list[Literal["message", "status", "payment", "order", "media.ready", "test"] | str] | None]
+    eventTypes: NotRequired[list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None]
     phoneNumberIds: NotRequired[list[str] | None]
     filter: NotRequired[list[str] | None]
     format: NotRequired[Literal["heliograph", "meta"] | None]
+    windowClosingMinutes: NotRequired[int | None]
     customHeaders: NotRequired[dict[str, str | None] | None]
     appSecret: NotRequired[str]
     """For the format `meta`: the secret of `X-Hub-Signature-256`, a text of at least 16 characters. Without it, one is generated."""
@@ -1958,4 +1961,5 @@ class WebhookEndpointChange(TypedDict):
     rateLimitPerSecond: NotRequired[int | None]
     blockLimitSeconds: NotRequired[int | None]
     deliveryWorkflows: NotRequired[Literal["auto", "always"] | None]
+    alwaysWorkflowsFor: NotRequired[list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None]
     orderScope: NotRequired[Literal["event", "conversation", "endpoint"] | None]

@@ -132,7 +132,7 @@ class SyncApi(SyncCore):
         """
         return self._call(models.MessageMedia.model_validate_json, "GET", f"/api/external/messages/{path_part(id)}/media")
 
-    def list_events(self, *, limit: int | None = None, cursor: str | None = None, order: Literal["asc", "desc"] | None = None, type: Literal["message", "status", "payment", "order", "media.ready", "test"] | str | None = None, event_id: str | None = None, phone_number_id: str | None = None, state: Literal["pending", "delivered", "failed", "dropped"] | None = None, since: datetime | str | None = None, until: datetime | str | None = None) -> models.EventList:
+    def list_events(self, *, limit: int | None = None, cursor: str | None = None, order: Literal["asc", "desc"] | None = None, type: Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str | None = None, event_id: str | None = None, phone_number_id: str | None = None, state: Literal["pending", "delivered", "failed", "dropped"] | None = None, since: datetime | str | None = None, until: datetime | str | None = None) -> models.EventList:
         """List events.
 
         The events for webhook endpoints, sent or pending, the newest first; `body` is the body of the webhook, byte for byte. With `order=asc` and the cursor of the last page a tenant that was down reads every event that it missed.
@@ -141,7 +141,7 @@ class SyncApi(SyncCore):
         """
         return self._call(models.EventList.model_validate_json, "GET", "/api/external/events", query={"limit": limit, "cursor": cursor, "order": order, "type": type, "eventId": event_id, "phoneNumberId": phone_number_id, "state": state, "since": since, "until": until})
 
-    def iter_events(self, *, limit: int | None = None, cursor: str | None = None, order: Literal["asc", "desc"] | None = None, type: Literal["message", "status", "payment", "order", "media.ready", "test"] | str | None = None, event_id: str | None = None, phone_number_id: str | None = None, state: Literal["pending", "delivered", "failed", "dropped"] | None = None, since: datetime | str | None = None, until: datetime | str | None = None) -> Iterator[models.Event]:
+    def iter_events(self, *, limit: int | None = None, cursor: str | None = None, order: Literal["asc", "desc"] | None = None, type: Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str | None = None, event_id: str | None = None, phone_number_id: str | None = None, state: Literal["pending", "delivered", "failed", "dropped"] | None = None, since: datetime | str | None = None, until: datetime | str | None = None) -> Iterator[models.Event]:
         """The entries of all pages of `list_events`, which are asked for while you read."""
         return self._pages(lambda cursor: self.list_events(limit=limit, cursor=cursor, order=order, type=type, event_id=event_id, phone_number_id=phone_number_id, state=state, since=since, until=until), cursor)
 
@@ -318,7 +318,7 @@ class SyncApi(SyncCore):
     def get_webhook_endpoint_statistics(self, id: str, *, interval: Literal["minute", "hour"] | None = None, since: datetime | str | None = None, until: datetime | str | None = None) -> models.WebhookEndpointStatistics:
         """Get the statistics of a webhook endpoint.
 
-        Attempts per minute or hour, 1,440 steps at most, and the pending deliveries. Test events do not count.
+        Attempts per minute or hour, 1,440 steps at most, the pending deliveries, and how many of the last had a workflow run. Test events do not count.
 
         Scope: `read` or `manage_webhooks`.
         """

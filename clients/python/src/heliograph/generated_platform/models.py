@@ -21,11 +21,12 @@ class CreatedWebhookEndpoint(Model):
     id: str
     url: str
     description: str
-    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test"] | str] | None = Field(alias="eventTypes")
+    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="eventTypes")
     phone_number_ids: list[str] | None = Field(alias="phoneNumberIds")
     filter: list[str] | None
     format: Literal["heliograph", "meta"] | str
     """`meta`: the body is the webhook body of the upstream platform, signed in `X-Hub-Signature-256` with the app secret, for software that speaks its API. Types without such a form (`order`, `media.ready`) are not sent."""
+    window_closing_minutes: int | None = Field(alias="windowClosingMinutes")
     custom_header_names: list[str] | None = Field(alias="customHeaderNames")
     retry_schedule_seconds: list[int] | None = Field(alias="retryScheduleSeconds")
     timeout_ms: int | None = Field(alias="timeoutMs")
@@ -34,6 +35,7 @@ class CreatedWebhookEndpoint(Model):
     rate_limit_per_second: int | None = Field(alias="rateLimitPerSecond")
     block_limit_seconds: int | None = Field(alias="blockLimitSeconds")
     delivery_workflows: Literal["auto", "always"] | str | None = Field(alias="deliveryWorkflows")
+    always_workflows_for: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="alwaysWorkflowsFor")
     order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
     mode: Literal["open", "probing", "paused", "disabled"] | str
     mode_reason: str | None = Field(alias="modeReason")
@@ -259,6 +261,8 @@ class Tenant(Model):
     suspend_reason: str | None = Field(alias="suspendReason")
     metadata: dict[str, str]
     """Up to 20 texts of 500 characters by names of 40. Only platform keys see them."""
+    usage_alerts: list[UsageAlert] = Field(alias="usageAlerts")
+    """Counts at which operators are alerted."""
     wabas: list[PlatformWaba]
     quotas: TenantQuotas
     """What holds for the tenant; null: no limit, no end."""
@@ -320,6 +324,11 @@ class TenantUsage(Model):
     uploaded_files: int = Field(alias="uploadedFiles")
 
 
+class TenantUsageAlerts(Model):
+    usage_alerts: list[UsageAlert] = Field(alias="usageAlerts")
+    """Counts at which operators are alerted."""
+
+
 class TenantUser(Model):
     user_ref: str | None = Field(alias="userRef")
     user_id: str | None = Field(alias="userId")
@@ -332,6 +341,14 @@ class TenantUser(Model):
 
 class TenantUserList(Model):
     data: list[TenantUser]
+
+
+class UsageAlert(Model):
+    metric: Literal["sent", "delivered", "read", "failed", "billable", "received"] | str
+    """What is counted, as in `GET /api/platform/usage/messages`."""
+    period: Literal["day", "month"] | str
+    """A UTC day or month."""
+    threshold: int
 
 
 class WabaCheck(Model):
@@ -367,11 +384,12 @@ class WebhookEndpoint(Model):
     id: str
     url: str
     description: str
-    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test"] | str] | None = Field(alias="eventTypes")
+    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="eventTypes")
     phone_number_ids: list[str] | None = Field(alias="phoneNumberIds")
     filter: list[str] | None
     format: Literal["heliograph", "meta"] | str
     """`meta`: the body is the webhook body of the upstream platform, signed in `X-Hub-Signature-256` with the app secret, for software that speaks its API. Types without such a form (`order`, `media.ready`) are not sent."""
+    window_closing_minutes: int | None = Field(alias="windowClosingMinutes")
     custom_header_names: list[str] | None = Field(alias="customHeaderNames")
     retry_schedule_seconds: list[int] | None = Field(alias="retryScheduleSeconds")
     timeout_ms: int | None = Field(alias="timeoutMs")
@@ -380,6 +398,7 @@ class WebhookEndpoint(Model):
     rate_limit_per_second: int | None = Field(alias="rateLimitPerSecond")
     block_limit_seconds: int | None = Field(alias="blockLimitSeconds")
     delivery_workflows: Literal["auto", "always"] | str | None = Field(alias="deliveryWorkflows")
+    always_workflows_for: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="alwaysWorkflowsFor")
     order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
     mode: Literal["open", "probing", "paused", "disabled"] | str
     mode_reason: str | None = Field(alias="modeReason")

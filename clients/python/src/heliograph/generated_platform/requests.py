@@ -18,10 +18,11 @@ class BrandInput(TypedDict):
 class NewWebhookEndpoint(TypedDict):
     url: str
     description: NotRequired[str | None]
-    eventTypes: NotRequired[list[Literal["message", "status", "payment", "order", "media.ready", "test"] | str] | None]
+    eventTypes: NotRequired[list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None]
     phoneNumberIds: NotRequired[list[str] | None]
     filter: NotRequired[list[str] | None]
     format: NotRequired[Literal["heliograph", "meta"] | None]
+    windowClosingMinutes: NotRequired[int | None]
     customHeaders: NotRequired[dict[str, str | None] | None]
     appSecret: NotRequired[str]
     """For the format `meta`: the secret of `X-Hub-Signature-256`, a text of at least 16 characters. Without it, one is generated."""
@@ -34,6 +35,7 @@ class NewWebhookEndpoint(TypedDict):
     rateLimitPerSecond: NotRequired[int | None]
     blockLimitSeconds: NotRequired[int | None]
     deliveryWorkflows: NotRequired[Literal["auto", "always"] | None]
+    alwaysWorkflowsFor: NotRequired[list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None]
     orderScope: NotRequired[Literal["event", "conversation", "endpoint"] | None]
 
 
@@ -114,6 +116,14 @@ class TenantRemoval(TypedDict):
 class TenantUserInput(TypedDict):
     email: str
     role: Literal["admin", "member"]
+
+
+class UsageAlertInput(TypedDict):
+    metric: Literal["sent", "delivered", "read", "failed", "billable", "received"]
+    """What is counted, as in `GET /api/platform/usage/messages`."""
+    period: Literal["day", "month"]
+    """A UTC day or month."""
+    threshold: int | None
 
 
 class WabaInput(TypedDict):

@@ -189,6 +189,33 @@ class SyncApi(SyncCore):
         """
         return self._call(models.TenantUser.model_validate_json, "DELETE", f"/api/platform/tenants/{path_part(external_id)}/users/{path_part(user_ref)}")
 
+    def get_tenant_usage(self, *, from_: str | None = None, to: str | None = None, granularity: Literal["day", "month"] | None = None, group_by: str | None = None, tenant: str | None = None) -> models.TenantUsage:
+        """Count messages of tenants by day.
+
+        As `GET /api/external/usage/messages`, for all tenants or for one; with `groupBy=tenant` each tenant apart, by `userId` and `externalId`. Amounts of several currencies have no sum: `cost` is null then.
+
+        Scope: `usage`.
+        """
+        return self._call(models.TenantUsage.model_validate_json, "GET", "/api/platform/usage/messages", query={"from": from_, "to": to, "granularity": granularity, "groupBy": group_by, "tenant": tenant})
+
+    def get_tenant_usage_file(self, *, from_: str | None = None, to: str | None = None, granularity: Literal["day", "month"] | None = None, group_by: str | None = None, tenant: str | None = None) -> str:
+        """Count messages of tenants by day, as a file.
+
+        The rows of `GET /api/platform/usage/messages` as CSV, with a line of names first.
+
+        Scope: `usage`.
+        """
+        return self._call(models.str.model_validate_json, "GET", "/api/platform/usage/messages.csv", query={"from": from_, "to": to, "granularity": granularity, "groupBy": group_by, "tenant": tenant})
+
+    def put_usage_alert(self, external_id: str, body: requests.UsageAlertInput) -> models.TenantUsageAlerts:
+        """Set an alert on a count of a tenant.
+
+        When the count of a UTC day or month reaches the threshold, operators get the alert `quota_nearly_used`, and the feed of operation events has it. It ends with the day or month. A tenant has one for each metric and period; a `threshold` of null removes it. Nothing is refused because of it.
+
+        Scope: `tenants`.
+        """
+        return self._call(models.TenantUsageAlerts.model_validate_json, "PUT", f"/api/platform/tenants/{path_part(external_id)}/usage-alerts", body=body)
+
     def create_portal_session(self, external_id: str, body: requests.PortalSessionInput) -> models.PortalSession:
         """Make a link that opens the portal of a tenant.
 
