@@ -152,7 +152,7 @@ describe('webhook endpoints', () => {
       [{ url: URL, maxInFlight: 0 }, 400, 'invalid_parameter', 'maxInFlight'],
       [{ url: URL, orderScope: 'none' }, 400, 'invalid_parameter', 'orderScope'],
       [{ url: URL, deliveryWorkflows: 'failures' }, 400, 'invalid_parameter', 'deliveryWorkflows'],
-      [{ url: URL, alwaysWorkflowsFor: ['refund'] }, 400, 'invalid_parameter', 'alwaysWorkflowsFor'],
+      [{ url: URL, alwaysWorkflowsFor: ['refund'] }, 400, 'invalid_parameter', 'alwaysWorkflowsFor/0'],
     ] as const) {
       for (const [method, url] of [
         ['POST', ENDPOINTS],

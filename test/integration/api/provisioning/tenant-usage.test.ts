@@ -112,10 +112,6 @@ test('an alert on a count is set once for each metric and period, shown with the
     null,
   ]);
   const { body } = await ask('GET', `/operation-events?types=tenant.updated&tenant=${name}`);
-  expect(body.data.map(({ data }: { data: object }) => data)).toEqual([
-    { ...monthly, threshold: 1 },
-    daily,
-    monthly,
-    { ...daily, threshold: null },
-  ]);
+  const [, ...changes] = body.data.map(({ data }: { data: object }) => data);
+  expect(changes).toEqual([{ ...monthly, threshold: 1 }, daily, monthly, { ...daily, threshold: null }]);
 });

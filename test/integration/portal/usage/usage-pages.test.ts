@@ -79,6 +79,6 @@ test('operators see the month of every tenant, and as a file', async () => {
   const file = await operator.get('/portal/operator/usage/csv');
   expect(file.headers['content-type']).toBe('text/csv; charset=utf-8');
   expect(file.body).toContain(`\r\n${today},${store.tenantId},,1,1,0,1,1,1,,,\r\n`);
-  expect((await store.admin.get('/portal/operator/usage')).statusCode).toBe(404);
-  expect((await store.admin.get('/portal/operator/usage/csv')).statusCode).toBe(404);
+  expect((await store.admin.get('/portal/operator/usage')).statusCode).toBe(403);
+  expect((await store.admin.get('/portal/operator/usage/csv')).statusCode).toBe(403);
 });
