@@ -23,7 +23,9 @@ export function clientWith({ app }: TestApi, authorization: string) {
       headers: { authorization },
       ...(payload && { payload }),
     });
-    return { status: response.statusCode, body: response.json(), headers: response.headers };
+    const { statusCode: status, headers } = response;
+    const isText = String(headers['content-type']).startsWith('text/');
+    return { status, body: isText ? response.body : response.json(), headers };
   };
 }
 

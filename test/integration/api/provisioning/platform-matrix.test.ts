@@ -38,7 +38,8 @@ beforeAll(() => {
 const answer = async (route: Route, authorization: string | undefined, remoteAddress = '127.0.0.1') => {
   const headers = authorization === undefined ? {} : { authorization };
   const response = await api.app.inject({ method: route.method, url: route.url, headers, remoteAddress });
-  const { code } = response.body === '' ? {} : (response.json().error ?? {});
+  const isJson = response.body !== '' && String(response.headers['content-type']).includes('json');
+  const { code } = isJson ? (response.json().error ?? {}) : {};
   return { name: route.name, status: response.statusCode, code };
 };
 
