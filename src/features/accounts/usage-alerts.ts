@@ -5,9 +5,9 @@ import { RequestError } from '../../platform/request-input.ts';
 
 export const USAGE_METRICS = ['sent', 'delivered', 'read', 'failed', 'billable', 'received'] as const;
 
-export type UsageMetric = (typeof USAGE_METRICS)[number];
+type UsageMetric = (typeof USAGE_METRICS)[number];
 
-export type UsagePeriod = 'day' | 'month';
+type UsagePeriod = 'day' | 'month';
 
 /** Operators are alerted when a count of a tenant reaches the threshold within a UTC day or month. */
 export type UsageAlert = { metric: UsageMetric; period: UsagePeriod; threshold: number };
