@@ -140,7 +140,7 @@ type APIKey struct {
 
 // ChangedWebhookEndpoint defines model for ChangedWebhookEndpoint.
 type ChangedWebhookEndpoint struct {
-	// AlwaysWorkflowsFor Event types whose deliveries always have a workflow run, as `deliveryWorkflows: "always"` gives it to all. Null: none beside what `deliveryWorkflows` says.
+	// AlwaysWorkflowsFor Event types whose deliveries always have a workflow run, as `deliveryWorkflows: "always"` gives it to all. Null: `deliveryWorkflows` alone decides.
 	AlwaysWorkflowsFor []string `json:"alwaysWorkflowsFor"`
 
 	// AppSecret The app secret that was made, shown this once; null: none was made.
@@ -334,7 +334,7 @@ type ConversationSearch struct {
 
 // CreatedWebhookEndpoint defines model for CreatedWebhookEndpoint.
 type CreatedWebhookEndpoint struct {
-	// AlwaysWorkflowsFor Event types whose deliveries always have a workflow run, as `deliveryWorkflows: "always"` gives it to all. Null: none beside what `deliveryWorkflows` says.
+	// AlwaysWorkflowsFor Event types whose deliveries always have a workflow run, as `deliveryWorkflows: "always"` gives it to all. Null: `deliveryWorkflows` alone decides.
 	AlwaysWorkflowsFor []string `json:"alwaysWorkflowsFor"`
 
 	// AppSecret The app secret that was made, shown this once; null: none was made.
@@ -494,7 +494,7 @@ type EnableWebhookEndpointRequest struct {
 
 // EnableWebhookEndpointResult defines model for EnableWebhookEndpointResult.
 type EnableWebhookEndpointResult struct {
-	// AlwaysWorkflowsFor Event types whose deliveries always have a workflow run, as `deliveryWorkflows: "always"` gives it to all. Null: none beside what `deliveryWorkflows` says.
+	// AlwaysWorkflowsFor Event types whose deliveries always have a workflow run, as `deliveryWorkflows: "always"` gives it to all. Null: `deliveryWorkflows` alone decides.
 	AlwaysWorkflowsFor []string `json:"alwaysWorkflowsFor"`
 
 	// AsymmetricSignature One of none, ed25519.
@@ -1162,7 +1162,7 @@ type NewOptOut struct {
 
 // NewWebhookEndpoint defines model for NewWebhookEndpoint.
 type NewWebhookEndpoint struct {
-	// AlwaysWorkflowsFor Event types whose deliveries always have a workflow run, as `deliveryWorkflows: "always"` gives it to all. Null: none beside what `deliveryWorkflows` says.
+	// AlwaysWorkflowsFor Event types whose deliveries always have a workflow run, as `deliveryWorkflows: "always"` gives it to all. Null: `deliveryWorkflows` alone decides.
 	AlwaysWorkflowsFor []string `json:"alwaysWorkflowsFor,omitempty"`
 
 	// AppSecret For the format `meta`: the secret of `X-Hub-Signature-256`, a text of at least 16 characters. Without it, one is generated.
@@ -4280,7 +4280,7 @@ type WaitingDeliveries struct {
 
 // WebhookEndpoint defines model for WebhookEndpoint.
 type WebhookEndpoint struct {
-	// AlwaysWorkflowsFor Event types whose deliveries always have a workflow run, as `deliveryWorkflows: "always"` gives it to all. Null: none beside what `deliveryWorkflows` says.
+	// AlwaysWorkflowsFor Event types whose deliveries always have a workflow run, as `deliveryWorkflows: "always"` gives it to all. Null: `deliveryWorkflows` alone decides.
 	AlwaysWorkflowsFor []string `json:"alwaysWorkflowsFor"`
 
 	// AsymmetricSignature One of none, ed25519.
@@ -4335,7 +4335,7 @@ type WebhookEndpoint struct {
 
 // WebhookEndpointChange defines model for WebhookEndpointChange.
 type WebhookEndpointChange struct {
-	// AlwaysWorkflowsFor Event types whose deliveries always have a workflow run, as `deliveryWorkflows: "always"` gives it to all. Null: none beside what `deliveryWorkflows` says.
+	// AlwaysWorkflowsFor Event types whose deliveries always have a workflow run, as `deliveryWorkflows: "always"` gives it to all. Null: `deliveryWorkflows` alone decides.
 	AlwaysWorkflowsFor Nullable[[]string] `json:"alwaysWorkflowsFor,omitempty"`
 
 	// AppSecret For the format `meta`: the secret of `X-Hub-Signature-256`, a text of at least 16 characters. Without it, one is generated.
@@ -4405,7 +4405,7 @@ type WebhookEndpointStatistics struct {
 	// Interval One of minute, hour.
 	Interval string `json:"interval"`
 
-	// Runs Of the last 100 attempted deliveries of seven days, how many had a workflow run of their own; with `alwaysWorkflowsFor`, of the deliveries of these event types.
+	// Runs Of the last 100 attempted deliveries of seven days, how many had a workflow run; with `alwaysWorkflowsFor`, of the deliveries of these event types.
 	Runs    WebhookEndpointStatisticsRuns  `json:"runs"`
 	Since   time.Time                      `json:"since"`
 	Total   WebhookEndpointStatisticsTotal `json:"total"`
@@ -4421,7 +4421,7 @@ type WebhookEndpointStatisticsDataItem struct {
 	Successes      int       `json:"successes"`
 }
 
-// WebhookEndpointStatisticsRuns Of the last 100 attempted deliveries of seven days, how many had a workflow run of their own; with `alwaysWorkflowsFor`, of the deliveries of these event types.
+// WebhookEndpointStatisticsRuns Of the last 100 attempted deliveries of seven days, how many had a workflow run; with `alwaysWorkflowsFor`, of the deliveries of these event types.
 type WebhookEndpointStatisticsRuns struct {
 	Deliveries int `json:"deliveries"`
 	WithRun    int `json:"withRun"`

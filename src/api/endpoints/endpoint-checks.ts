@@ -52,7 +52,7 @@ const Statistics = named('WebhookEndpointStatistics', {
     { deliveries: count(100), withRun: count(97) },
     {
       description:
-        'Of the last 100 attempted deliveries of seven days, how many had a workflow run of their own; with `alwaysWorkflowsFor`, of the deliveries of these event types.',
+        'Of the last 100 attempted deliveries of seven days, how many had a workflow run; with `alwaysWorkflowsFor`, of the deliveries of these event types.',
     },
   ),
   data: Type.Array(Type.Object({ at: dateTime('2026-11-20T10:00:00.000Z'), ...Counts })),

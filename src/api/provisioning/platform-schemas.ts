@@ -59,7 +59,7 @@ export const Metadata = Type.Record(Type.String(), Type.String(), {
 });
 
 const usageMetric = Type.Enum([...USAGE_METRICS], {
-  description: 'What is counted, as in `GET /api/platform/usage/messages`.',
+  description: 'The count, as in `GET /api/platform/usage/messages`.',
   examples: ['billable'],
 });
 const usagePeriod = Type.Enum(['day', 'month'], { description: 'A UTC day or month.', examples: ['month'] });

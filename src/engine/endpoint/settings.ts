@@ -307,7 +307,7 @@ export const SETTINGS = {
     item: EventTypeSchema,
     maxItems: 100,
     description:
-      'Event types whose deliveries always have a workflow run, as `deliveryWorkflows: "always"` gives it to all. Null: none beside what `deliveryWorkflows` says.',
+      'Event types whose deliveries always have a workflow run, as `deliveryWorkflows: "always"` gives it to all. Null: `deliveryWorkflows` alone decides.',
     check: checkEventTypes,
     portal: {
       field: 'alwaysWorkflowsFor',

@@ -64,7 +64,7 @@ export type RunCount = { deliveries: number; withRun: number };
 const LOOKED_AT = 1_000;
 
 /**
- * Of the last 100 attempted deliveries of seven days, how many had a run of their own; where only some event types always get one, of
+ * Of the last 100 attempted deliveries of seven days, how many have a run; where only some event types always get one, of
  * the deliveries of these.
  */
 export async function countRuns(

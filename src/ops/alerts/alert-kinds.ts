@@ -299,7 +299,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
       'A count of messages of a tenant has reached, in this UTC day or month, the threshold that was set for it with the platform API. Nothing is refused because of it.',
     steps: [
       'Open Usage: it shows the counts of all tenants by month.',
-      'Tell the tenant, or raise the threshold with "admin platform put-usage-alert".',
+      'Inform the tenant, or raise the threshold with "admin platform put-usage-alert".',
       'The alert ends with the day or month.',
     ],
   },

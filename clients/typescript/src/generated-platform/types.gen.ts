@@ -670,7 +670,7 @@ export type TenantUserList = {
  */
 export type UsageAlert = {
     /**
-     * What is counted, as in `GET /api/platform/usage/messages`.
+     * The count, as in `GET /api/platform/usage/messages`.
      */
     metric: 'sent' | 'delivered' | 'read' | 'failed' | 'billable' | 'received';
     /**
@@ -685,7 +685,7 @@ export type UsageAlert = {
  */
 export type UsageAlertInput = {
     /**
-     * What is counted, as in `GET /api/platform/usage/messages`.
+     * The count, as in `GET /api/platform/usage/messages`.
      */
     metric: 'sent' | 'delivered' | 'read' | 'failed' | 'billable' | 'received';
     /**

@@ -3739,7 +3739,7 @@ export type WebhookEndpointStatistics = {
     };
     waiting: WaitingDeliveries;
     /**
-     * Of the last 100 attempted deliveries of seven days, how many had a workflow run of their own; with `alwaysWorkflowsFor`, of the deliveries of these event types.
+     * Of the last 100 attempted deliveries of seven days, how many had a workflow run; with `alwaysWorkflowsFor`, of the deliveries of these event types.
      */
     runs: {
         deliveries: number;

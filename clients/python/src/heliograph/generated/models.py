@@ -1246,7 +1246,7 @@ class WebhookEndpointStatistics(Model):
     total: WebhookEndpointStatisticsTotal
     waiting: WaitingDeliveries
     runs: WebhookEndpointStatisticsRuns
-    """Of the last 100 attempted deliveries of seven days, how many had a workflow run of their own; with `alwaysWorkflowsFor`, of the deliveries of these event types."""
+    """Of the last 100 attempted deliveries of seven days, how many had a workflow run; with `alwaysWorkflowsFor`, of the deliveries of these event types."""
     data: list[WebhookEndpointStatisticsDataItem]
 
 
@@ -1258,7 +1258,7 @@ class WebhookEndpointStatisticsDataItem(Model):
 
 
 class WebhookEndpointStatisticsRuns(Model):
-    """Of the last 100 attempted deliveries of seven days, how many had a workflow run of their own; with `alwaysWorkflowsFor`, of the deliveries of these event types."""
+    """Of the last 100 attempted deliveries of seven days, how many had a workflow run; with `alwaysWorkflowsFor`, of the deliveries of these event types."""
 
     deliveries: int
     with_run: int = Field(alias="withRun")

@@ -345,7 +345,7 @@ class TenantUserList(Model):
 
 class UsageAlert(Model):
     metric: Literal["sent", "delivered", "read", "failed", "billable", "received"] | str
-    """What is counted, as in `GET /api/platform/usage/messages`."""
+    """The count, as in `GET /api/platform/usage/messages`."""
     period: Literal["day", "month"] | str
     """A UTC day or month."""
     threshold: int

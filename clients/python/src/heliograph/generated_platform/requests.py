@@ -120,7 +120,7 @@ class TenantUserInput(TypedDict):
 
 class UsageAlertInput(TypedDict):
     metric: Literal["sent", "delivered", "read", "failed", "billable", "received"]
-    """What is counted, as in `GET /api/platform/usage/messages`."""
+    """The count, as in `GET /api/platform/usage/messages`."""
     period: Literal["day", "month"]
     """A UTC day or month."""
     threshold: int | None
