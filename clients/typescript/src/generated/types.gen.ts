@@ -4,7 +4,7 @@ export type ClientOptions = {
     baseUrl: `${string}://${string}` | (string & {});
 };
 
-export type Webhooks = ReceiveMessageEventWebhookRequest | ReceiveStatusEventWebhookRequest | ReceivePaymentEventWebhookRequest | ReceiveOrderEventWebhookRequest | ReceiveMediaReadyEventWebhookRequest | ReceiveTestEventWebhookRequest | ReceiveWindowClosingEventWebhookRequest | ReceiveUpstreamAccountAlertsEventWebhookRequest | ReceiveUpstreamAccountReviewUpdateEventWebhookRequest | ReceiveUpstreamAccountUpdateEventWebhookRequest | ReceiveUpstreamAutomaticEventsEventWebhookRequest | ReceiveUpstreamBusinessCapabilityUpdateEventWebhookRequest | ReceiveUpstreamCallsEventWebhookRequest | ReceiveUpstreamFlowsEventWebhookRequest | ReceiveUpstreamGroupLifecycleUpdateEventWebhookRequest | ReceiveUpstreamGroupParticipantsUpdateEventWebhookRequest | ReceiveUpstreamGroupSettingsUpdateEventWebhookRequest | ReceiveUpstreamGroupStatusUpdateEventWebhookRequest | ReceiveUpstreamHistoryEventWebhookRequest | ReceiveUpstreamMessagesEventWebhookRequest | ReceiveUpstreamMessagingHandoversEventWebhookRequest | ReceiveUpstreamMessageTemplateComponentsUpdateEventWebhookRequest | ReceiveUpstreamMessageTemplateQualityUpdateEventWebhookRequest | ReceiveUpstreamMessageTemplateStatusUpdateEventWebhookRequest | ReceiveUpstreamPartnerSolutionsEventWebhookRequest | ReceiveUpstreamPaymentConfigurationUpdateEventWebhookRequest | ReceiveUpstreamPhoneNumberNameUpdateEventWebhookRequest | ReceiveUpstreamPhoneNumberQualityUpdateEventWebhookRequest | ReceiveUpstreamSecurityEventWebhookRequest | ReceiveUpstreamSmbAppStateSyncEventWebhookRequest | ReceiveUpstreamSmbMessageEchoesEventWebhookRequest | ReceiveUpstreamStandbyEventWebhookRequest | ReceiveUpstreamTemplateCategoryUpdateEventWebhookRequest | ReceiveUpstreamUserPreferencesEventWebhookRequest;
+export type Webhooks = ReceiveMessageEventWebhookRequest | ReceiveStatusEventWebhookRequest | ReceivePaymentEventWebhookRequest | ReceiveOrderEventWebhookRequest | ReceiveMediaReadyEventWebhookRequest | ReceiveTestEventWebhookRequest | ReceiveWindowClosingEventWebhookRequest | ReceiveUpstreamAccountAlertsEventWebhookRequest | ReceiveUpstreamAccountReviewUpdateEventWebhookRequest | ReceiveUpstreamAccountSettingsUpdateEventWebhookRequest | ReceiveUpstreamAccountUpdateEventWebhookRequest | ReceiveUpstreamAutomaticEventsEventWebhookRequest | ReceiveUpstreamBusinessCapabilityUpdateEventWebhookRequest | ReceiveUpstreamBusinessUsernameUpdatesEventWebhookRequest | ReceiveUpstreamCallsEventWebhookRequest | ReceiveUpstreamFlowsEventWebhookRequest | ReceiveUpstreamGroupLifecycleUpdateEventWebhookRequest | ReceiveUpstreamGroupParticipantsUpdateEventWebhookRequest | ReceiveUpstreamGroupSettingsUpdateEventWebhookRequest | ReceiveUpstreamGroupStatusUpdateEventWebhookRequest | ReceiveUpstreamHistoryEventWebhookRequest | ReceiveUpstreamMessagesEventWebhookRequest | ReceiveUpstreamMessagingHandoversEventWebhookRequest | ReceiveUpstreamMessageTemplateComponentsUpdateEventWebhookRequest | ReceiveUpstreamMessageTemplateQualityUpdateEventWebhookRequest | ReceiveUpstreamMessageTemplateStatusUpdateEventWebhookRequest | ReceiveUpstreamPartnerSolutionsEventWebhookRequest | ReceiveUpstreamPaymentConfigurationUpdateEventWebhookRequest | ReceiveUpstreamPhoneNumberNameUpdateEventWebhookRequest | ReceiveUpstreamPhoneNumberQualityUpdateEventWebhookRequest | ReceiveUpstreamSecurityEventWebhookRequest | ReceiveUpstreamSmbAppStateSyncEventWebhookRequest | ReceiveUpstreamSmbMessageEchoesEventWebhookRequest | ReceiveUpstreamStandbyEventWebhookRequest | ReceiveUpstreamTemplateCategoryUpdateEventWebhookRequest | ReceiveUpstreamTemplateCorrectCategoryDetectionEventWebhookRequest | ReceiveUpstreamUserPreferencesEventWebhookRequest;
 
 /**
  * AccountIdentity
@@ -8084,6 +8084,15 @@ export type ReceiveUpstreamAccountReviewUpdateEventWebhookRequest = {
     query?: never;
 };
 
+export type ReceiveUpstreamAccountSettingsUpdateEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamAccountSettingsUpdateEventWebhookRequest = {
+    body: ReceiveUpstreamAccountSettingsUpdateEventWebhookPayload;
+    key: 'upstream.account_settings_update';
+    path?: never;
+    query?: never;
+};
+
 export type ReceiveUpstreamAccountUpdateEventWebhookPayload = UpstreamEvent;
 
 export type ReceiveUpstreamAccountUpdateEventWebhookRequest = {
@@ -8107,6 +8116,15 @@ export type ReceiveUpstreamBusinessCapabilityUpdateEventWebhookPayload = Upstrea
 export type ReceiveUpstreamBusinessCapabilityUpdateEventWebhookRequest = {
     body: ReceiveUpstreamBusinessCapabilityUpdateEventWebhookPayload;
     key: 'upstream.business_capability_update';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamBusinessUsernameUpdatesEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamBusinessUsernameUpdatesEventWebhookRequest = {
+    body: ReceiveUpstreamBusinessUsernameUpdatesEventWebhookPayload;
+    key: 'upstream.business_username_updates';
     path?: never;
     query?: never;
 };
@@ -8296,6 +8314,15 @@ export type ReceiveUpstreamTemplateCategoryUpdateEventWebhookPayload = UpstreamE
 export type ReceiveUpstreamTemplateCategoryUpdateEventWebhookRequest = {
     body: ReceiveUpstreamTemplateCategoryUpdateEventWebhookPayload;
     key: 'upstream.template_category_update';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamTemplateCorrectCategoryDetectionEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamTemplateCorrectCategoryDetectionEventWebhookRequest = {
+    body: ReceiveUpstreamTemplateCorrectCategoryDetectionEventWebhookPayload;
+    key: 'upstream.template_correct_category_detection';
     path?: never;
     query?: never;
 };
