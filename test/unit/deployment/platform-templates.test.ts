@@ -215,4 +215,17 @@ describe('further parts', () => {
     });
     expect(repositoryFile('deploy/easypanel/index.ts')).not.toContain(':latest');
   });
+
+  test('the page about platforms names settings that there are, and those for Temporal Cloud are accepted', () => {
+    const page = repositoryFile('docs/operators/platforms.md');
+    const named = page.match(/\bHELIOGRAPH_[A-Z_]+[A-Z]\b/g) ?? [];
+    expect(named.length).toBeGreaterThan(15);
+    expect(named.filter((name) => !(name in SETTINGS))).toEqual([]);
+    const [, cloud = ''] = /^```\n(HELIOGRAPH_TEMPORAL_[\s\S]*?)^```$/m.exec(page) ?? [];
+    const { env } = railwayTemplate();
+    adoptPlatformSettings(env);
+    const { temporal } = loadConfig({ ...env, ...variableLines(cloud) });
+    expect(temporal).toMatchObject({ namespace: 'gateway.a1b2c', tls: { caFile: '' } });
+    expect(temporal.apiKey).not.toBe('');
+  });
 });
