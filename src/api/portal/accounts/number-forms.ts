@@ -1,6 +1,6 @@
 import {
   listMarketingRoutes,
-  type MarketingRoute,
+  MARKETING_ROUTES,
   setMarketingRoute,
 } from '../../../features/accounts/marketing-route.ts';
 import { listNumberPaces, paceOfNumber, setNumberPace } from '../../../features/accounts/number-pace.ts';
@@ -80,19 +80,19 @@ const PACE: Form<'phoneNumberId' | 'messagesPerSecond', Subject> = {
   },
 };
 
-const ROUTES: readonly { value: MarketingRoute; label: string }[] = [
-  { value: 'auto', label: 'auto: marketing_messages, and messages where upstream refuses them there' },
-  { value: 'always', label: 'always: marketing_messages only' },
-  { value: 'never', label: 'never: messages only' },
-];
-
 /** Which call of upstream the marketing templates of a number go to. */
 const MARKETING: Form<'phoneNumberId' | 'route', Subject> = {
   action: `${PATH}/marketing`,
   heading: 'Marketing templates',
   fields: [
     numberField('marketing-number', ({ phoneNumberId }, { routes }) => routes.get(phoneNumberId) ?? 'auto'),
-    { name: 'route', label: 'Route', widget: 'list', options: ROUTES },
+    {
+      name: 'route',
+      label: 'Route',
+      widget: 'list',
+      options: MARKETING_ROUTES.map((value) => ({ value, label: value })),
+      hint: 'auto: marketing_messages, and messages where upstream refuses them there. always: marketing_messages only. never: messages only.',
+    },
   ],
   button: 'Set the route',
   look: 'plain',
