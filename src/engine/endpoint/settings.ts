@@ -312,9 +312,9 @@ export const SETTINGS = {
     portal: {
       field: 'alwaysWorkflowsFor',
       label: 'Workflow runs always for',
-      hint: 'Requests of these event types are made inside their own run, whatever is selected above.',
+      hint: 'Requests of these event types are made inside their own run, whatever “Workflow runs” says.',
       choices: CORE_TYPES,
-      more: OTHER_TYPES,
+      more: { ...OTHER_TYPES, summary: 'Events on request' },
       byDefault: 'no event type',
     },
     command: {

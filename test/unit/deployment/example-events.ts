@@ -35,15 +35,15 @@ export function exampleEvents(): Record<CoreEventType, string> {
     }),
     'window.closing': eventOf(firstItem('in_text'), {
       eventType: 'window.closing',
-      eventId: 'window_42_1795343340_60',
+      eventId: 'window_42_1795256940_60',
       dataJson: windowClosingData({
         conversationId: '42',
         waId: '12025550143',
         userId: null,
         groupId: null,
-        lastInboundAt: new Date('2026-11-21T10:29:00Z'),
+        lastInboundAt: new Date('2026-11-20T10:29:00Z'),
         lastCallAt: null,
-        endsAt: new Date('2026-11-22T10:29:00Z'),
+        endsAt: new Date('2026-11-21T10:29:00Z'),
       }),
     }),
   };

@@ -126,12 +126,12 @@ export const WEBHOOK_EXAMPLES: Readonly<Record<CoreEventType, unknown>> = {
     message: 'This is a test event. Your webhook endpoint is set up.',
     businessName: 'Fixture Store',
   }),
-  'window.closing': example('window.closing', FIXTURE_STORE, 'window_42_1795343340_60', {
+  'window.closing': example('window.closing', FIXTURE_STORE, 'window_42_1795256940_60', {
     conversationId: '42',
     customer: { waId: '12025550143', userId: null },
     groupId: null,
-    lastInboundAt: '2026-11-21T10:29:00.000Z',
+    lastInboundAt: '2026-11-20T10:29:00.000Z',
     lastCallAt: null,
-    expiresAt: '2026-11-22T10:29:00.000Z',
+    expiresAt: '2026-11-21T10:29:00.000Z',
   }),
 };
