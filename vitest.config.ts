@@ -20,6 +20,7 @@ const TIMED = [
   'test/integration/api/body-costs.test.ts',
   'test/integration/portal/deliveries/page-times.test.ts',
   'test/integration/messages/send/kill-processes.test.ts',
+  'test/integration/messages/broadcasts/broadcast-drill.test.ts',
   'test/integration/deployment/proxy-load.test.ts',
   'test/integration/messages/media/slow-readers.test.ts',
   'test/integration/worker/idle-plans.test.ts',

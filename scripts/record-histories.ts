@@ -11,6 +11,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { historyToJson } from '../test/support/histories/history-json.ts';
 import { recordApprovals } from '../test/support/histories/record-approvals.ts';
+import { recordBroadcasts } from '../test/support/histories/record-broadcasts.ts';
 import { recordDeliveries } from '../test/support/histories/record-deliveries.ts';
 import { recordErasures } from '../test/support/histories/record-erasures.ts';
 import { recordMails } from '../test/support/histories/record-mails.ts';
@@ -34,6 +35,7 @@ try {
     recordTrouble,
     recordMedia,
     recordSends,
+    recordBroadcasts,
     recordApprovals,
     recordNumbers,
     recordOperations,

@@ -2,6 +2,7 @@ import { Command, type CommanderError } from 'commander';
 import { deliveryCommand } from './api/deliveries/retries.ts';
 import { endpointCommand } from './api/endpoints/endpoint-command.ts';
 import { operationsUrlCommand } from './api/endpoints/operations-url.ts';
+import { broadcastCommand } from './api/messages/broadcasts/broadcasts.ts';
 import { platformCommand } from './api/provisioning/platform-command.ts';
 import { replayCommand } from './api/replays/replays.ts';
 import { tenantCommand } from './features/accounts/commands/tenant-commands.ts';
@@ -42,6 +43,7 @@ export function buildAdminCommand(): Command {
     mailCommand(),
     deliveryCommand(),
     replayCommand(),
+    broadcastCommand(),
     findCommand(),
     eventsCommand(),
     inboxCommand(),

@@ -92,6 +92,26 @@ func (c *Client) AllReplays(ctx context.Context, params ListReplaysParams) iter.
 	})
 }
 
+// AllBroadcasts gives every broadcast of ListBroadcasts.
+func (c *Client) AllBroadcasts(ctx context.Context, params ListBroadcastsParams) iter.Seq2[Broadcast, error] {
+	return entries(params.Cursor, func(cursor string) (page[Broadcast], error) {
+		params.Cursor = cursor
+		list, err := c.ListBroadcasts(ctx, &params)
+		return pageOf(list, err, func(l *BroadcastList) page[Broadcast] { return page[Broadcast]{l.Data, l.HasMore, l.NextCursor} })
+	})
+}
+
+// AllBroadcastRecipients gives every recipient of ListBroadcastRecipients.
+func (c *Client) AllBroadcastRecipients(ctx context.Context, id string, params ListBroadcastRecipientsParams) iter.Seq2[BroadcastRecipient, error] {
+	return entries(params.Cursor, func(cursor string) (page[BroadcastRecipient], error) {
+		params.Cursor = cursor
+		list, err := c.ListBroadcastRecipients(ctx, id, &params)
+		return pageOf(list, err, func(l *BroadcastRecipientList) page[BroadcastRecipient] {
+			return page[BroadcastRecipient]{l.Data, l.HasMore, l.NextCursor}
+		})
+	})
+}
+
 // AllWebhookEndpoints gives every endpoint of ListWebhookEndpoints.
 func (c *Client) AllWebhookEndpoints(ctx context.Context, params ListWebhookEndpointsParams) iter.Seq2[WebhookEndpoint, error] {
 	return entries(params.Cursor, func(cursor string) (page[WebhookEndpoint], error) {

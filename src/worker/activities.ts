@@ -6,6 +6,7 @@ import { makeEnrichOrderActivities } from '../activities/enrich-order.ts';
 import { type EraseActivityTools, makeEraseActivities } from '../activities/erase.ts';
 import { makeNumberActivities } from '../activities/refresh-numbers.ts';
 import { makeReplayActivities, type ReplayActivityTools } from '../activities/replay-deliveries.ts';
+import { makeBroadcastActivities } from '../activities/send-broadcast.ts';
 import { makeAlertActivities } from '../activities/send-endpoint-alert.ts';
 import { makeMailActivities } from '../activities/send-mail.ts';
 import { makeSendMessageActivities } from '../activities/send-message.ts';
@@ -69,7 +70,7 @@ export function openActivities(config: Config, tools: ActivityTools) {
   };
 }
 
-/** The activities for the task queue of operations: replays, erasures, alerts, e-mails, key requests. They open no connection. */
+/** The activities for the task queue of operations: replays, broadcasts, erasures, alerts, e-mails, key requests. They open no connection. */
 export function openOperationsActivities(
   tools: ReplayActivityTools &
     AlertActivityTools &
@@ -80,6 +81,7 @@ export function openOperationsActivities(
   return {
     ...makeEraseActivities(tools),
     ...makeReplayActivities(tools),
+    ...makeBroadcastActivities(tools),
     ...makeAlertActivities(tools),
     ...makeKeyRequestActivities(tools),
     ...makeMailActivities(tools),

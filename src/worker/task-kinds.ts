@@ -1,6 +1,7 @@
 import { REFRESH_NUMBERS } from '../features/accounts/followed-numbers.ts';
 import { APPROVE_API_KEY } from '../features/keys/key-request-store.ts';
 import { SEND_MAIL } from '../features/mail/mails.ts';
+import { SEND_BROADCAST } from '../features/messages/broadcasts/switch-broadcast.ts';
 import { STORE_INBOUND_MEDIA } from '../features/messages/media/media.ts';
 import { ENRICH_ORDER } from '../features/messages/orders/orders.ts';
 import { SEND_MESSAGE } from '../features/messages/send/send-task.ts';
@@ -13,6 +14,7 @@ export const TASK_KINDS: readonly TaskKind[] = [
   STORE_INBOUND_MEDIA,
   ENRICH_ORDER,
   SEND_MESSAGE,
+  SEND_BROADCAST,
   SEND_MAIL,
   SEND_ENDPOINT_ALERT,
   REPLAY_DELIVERIES,

@@ -7,6 +7,7 @@ export { enrichOrder } from './enrich-order.ts';
 export { eraseConversation, eraseCustomer, eraseTenant, eraseUser, eraseWaba } from './erase.ts';
 export { refreshAllNumbers, refreshNumbers } from './refresh-numbers.ts';
 export { replayDeliveries } from './replay-deliveries.ts';
+export { sendBroadcast } from './send-broadcast.ts';
 export { sendEndpointAlert } from './send-endpoint-alert.ts';
 export { sendMail } from './send-mail.ts';
 export { sendMessage } from './send-message.ts';

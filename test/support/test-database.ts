@@ -50,6 +50,7 @@ const TABLES_OF_WORKFLOWS = [
   'messages',
   'orders',
   'replays',
+  'broadcasts',
   'api_key_requests',
   'contacts',
   'webhook_endpoints',

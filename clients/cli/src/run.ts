@@ -4,6 +4,7 @@ import packageJson from '../package.json' with { type: 'json' };
 import { type ApiClient, makeApiClient } from './api-client.ts';
 import { type Command, type Context, optionsOf, textOf, type Values } from './command.ts';
 import { ACCOUNT_COMMANDS } from './commands-account.ts';
+import { BROADCAST_COMMANDS } from './commands-broadcasts.ts';
 import { CUSTOMER_COMMANDS } from './commands-customers.ts';
 import { EVENT_COMMANDS } from './commands-events.ts';
 import { LIVE_COMMANDS, LOCAL_COMMANDS } from './commands-live.ts';
@@ -38,7 +39,7 @@ const GROUPS: readonly (readonly [string, readonly Command[]])[] = [
   ['Account', ACCOUNT_COMMANDS],
   ['Live events', LIVE_COMMANDS],
   ['Events and deliveries', EVENT_COMMANDS],
-  ['Sending', [...SENDING_COMMANDS, ...SCHEDULED_COMMANDS, ...TEMPLATE_COMMANDS]],
+  ['Sending', [...SENDING_COMMANDS, ...SCHEDULED_COMMANDS, ...TEMPLATE_COMMANDS, ...BROADCAST_COMMANDS]],
   ['Customers', CUSTOMER_COMMANDS],
   ['AI assistants', [mcp]],
   ['Without an API key', [...LOCAL_COMMANDS, completion]],

@@ -2,6 +2,8 @@ import { type Download, type FileContent, type FileDescription, formOf } from '.
 import type { Client } from './generated/client/index.js';
 import { HeliographApi, type Options } from './generated/sdk.gen.js';
 import type {
+  ListBroadcastRecipientsData,
+  ListBroadcastsData,
   ListConversationMessagesData,
   ListConversationsData,
   ListEndpointAlertsData,
@@ -101,6 +103,18 @@ export class Heliograph extends HeliographApi {
   eachScheduledMessage(options: Options<ListScheduledMessagesData, true> = {}) {
     const { query } = options;
     return entriesOf((cursor) => this.listScheduledMessages(at(options, query, cursor)), query?.cursor);
+  }
+
+  /** Every broadcast of `listBroadcasts`. */
+  eachBroadcast(options: Options<ListBroadcastsData, true> = {}) {
+    const { query } = options;
+    return entriesOf((cursor) => this.listBroadcasts(at(options, query, cursor)), query?.cursor);
+  }
+
+  /** Every recipient of `listBroadcastRecipients`. */
+  eachBroadcastRecipient(options: Options<ListBroadcastRecipientsData, true>) {
+    const { query } = options;
+    return entriesOf((cursor) => this.listBroadcastRecipients(at(options, query, cursor)), query?.cursor);
   }
 
   /** Every opt-out of `searchOptOuts`. */

@@ -16,6 +16,7 @@ const OBJECTS: Readonly<Record<string, { name: string; id: string }>> = {
     id: 'a whole number, as in GET /api/external/webhook-endpoints',
   },
   replays: { name: 'replay', id: 'a whole number, as in GET /api/external/replays' },
+  broadcasts: { name: 'broadcast', id: 'a whole number, as in GET /api/external/broadcasts' },
   erasures: { name: 'erasure', id: 'a whole number, as in the response to its request' },
 };
 

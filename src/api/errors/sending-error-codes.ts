@@ -31,6 +31,37 @@ export const SENDING_ERROR_CODES = {
     message: 'The WABA has too many scheduled messages.',
     advice: 'Nothing was stored. Cancel scheduled messages, or wait until some are sent.',
   },
+  too_many_broadcasts: {
+    status: 409,
+    message: 'The WABA has too many broadcasts.',
+    advice:
+      'At most 5 run or are paused, and 100 have not ended, drafts included. Wait for one of them, or cancel it.',
+  },
+  broadcast_started: {
+    status: 409,
+    message: 'The broadcast was started: it cannot be changed any more.',
+    advice: 'Add all recipients before the start. Resume a paused broadcast instead of starting it again.',
+  },
+  broadcast_not_started: {
+    status: 409,
+    message: 'The broadcast was not started.',
+    advice: 'Start it first.',
+  },
+  broadcast_finished: {
+    status: 409,
+    message: 'The broadcast has ended.',
+    advice: 'Create another one.',
+  },
+  broadcast_empty: {
+    status: 422,
+    message: 'The broadcast has no recipients.',
+    advice: 'Add recipients: POST /api/external/broadcasts/{id}/recipients.',
+  },
+  broadcast_too_large: {
+    status: 422,
+    message: 'A broadcast has at most 100,000 recipients.',
+    advice: 'No recipient of the request was added. Create another broadcast for the rest.',
+  },
   conversation_of_group: {
     status: 422,
     message: 'The conversation of a group has no owner among several responders.',

@@ -37,6 +37,7 @@ export function documented(docs: OperationDocs) {
 export const TAGS = [
   { name: 'Account', description: 'The account and the scopes of the API key.' },
   { name: 'Messages', description: 'Sending messages, and their states.' },
+  { name: 'Broadcasts', description: 'One template to many customers.' },
   { name: 'Media', description: 'Files that customers sent, and files to send.' },
   { name: 'Conversations', description: 'Conversations and their messages.' },
   { name: 'Templates', description: 'Message templates of the WABA.' },

@@ -16,6 +16,7 @@ import {
 import { OPERATIONS_URL_OPERATIONS } from '../endpoints/operations-url.ts';
 import { ERASURE_OPERATIONS } from '../erasures/erasures.ts';
 import { getOwnKey } from '../keys/own-key.ts';
+import { BROADCAST_OPERATIONS } from '../messages/broadcasts/broadcasts.ts';
 import { listMessages } from '../messages/conversation-messages.ts';
 import { getConversation, listAllConversations, searchConversations } from '../messages/conversations.ts';
 import { getMessageMedia } from '../messages/get-message-media.ts';
@@ -59,6 +60,7 @@ export const OPERATIONS: readonly Operation[] = [
   getMessage,
   sendMessage,
   ...SCHEDULED_OPERATIONS,
+  ...BROADCAST_OPERATIONS,
   markMessageReadOperation,
   ...MEDIA_OPERATIONS,
   listTemplates,

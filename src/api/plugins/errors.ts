@@ -123,7 +123,13 @@ const RENAMED: Readonly<Record<string, ErrorCode>> = {
 };
 
 /** Objects that a path can name; one that a body names has a `param`. */
-const NAMED_BY_PATH = new Set(['unknown_endpoint', 'unknown_delivery', 'unknown_replay', 'unknown_erasure']);
+const NAMED_BY_PATH = new Set([
+  'unknown_endpoint',
+  'unknown_delivery',
+  'unknown_replay',
+  'unknown_broadcast',
+  'unknown_erasure',
+]);
 
 /** A code that no tenant can cause is our fault: 500. The 404 has the common text, which does not tell what exists. */
 function refusalAsApiError(error: RequestError): ApiError {

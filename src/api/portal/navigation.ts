@@ -15,6 +15,7 @@ const TENANT_PAGES = [
   ['deliveries', 'Deliveries', '/deliveries'],
   ['replays', 'Replays', '/replays'],
   ['conversations', 'Conversations', '/conversations'],
+  ['broadcasts', 'Broadcasts', '/broadcasts'],
   ['templates', 'Message templates', '/templates'],
   ['usage', 'Usage', '/usage'],
   ['erasures', 'Erasures', '/erasures'],

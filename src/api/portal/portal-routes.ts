@@ -16,6 +16,7 @@ import { eventTypePages } from './endpoints/event-type-pages.ts';
 import { erasurePages } from './erasures/erasure-pages.ts';
 import { approvalPages } from './keys/approval-pages.ts';
 import { keyPages } from './keys/key-pages.ts';
+import { broadcastPages } from './messages/broadcast-pages.ts';
 import { conversationPages } from './messages/conversation-pages.ts';
 import { scheduledPages } from './messages/scheduled-pages.ts';
 import { operatorPages } from './operator/operator-pages.ts';
@@ -49,6 +50,7 @@ export async function portalRoutes(scope: PortalApp, context: PortalContext): Pr
     eventTypePages(pages, context);
     conversationPages(pages, context);
     scheduledPages(pages, context);
+    broadcastPages(pages, context);
     optOutPages(pages, context);
     templatePages(pages, context);
     usagePages(pages, context);

@@ -1,7 +1,7 @@
 import type { ErasedTable } from '../../platform/erasing.ts';
 import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { deleteUpTo, execute, query } from '../../platform/postgres/sql.ts';
+import { deleteUpTo, execute, query, queryColumn } from '../../platform/postgres/sql.ts';
 
 export type ProblemKind = 'number_restricted' | 'account_restricted' | 'template_stopped' | 'number_shared';
 
@@ -69,6 +69,20 @@ export async function listUpstreamProblems(
       where t.kind = :kind and t.reason is not null and (t.until is null or t.until > now())
       order by t.waba_id, t.subject limit :limit`,
     { kind, limit },
+  );
+}
+
+/** Why objects of a WABA are not in order, of what was reported since a time. */
+export async function listUpstreamProblemsSince(
+  database: Database,
+  { wabaId, kind, since }: { wabaId: string; kind: ProblemKind; since: Date },
+): Promise<string[]> {
+  return await queryColumn<string>(
+    database,
+    `select reason from upstream_troubles
+      where waba_id = :wabaId and kind = :kind and reason is not null and reported_at >= :since and (until is null or until > now())
+      order by reported_at desc`,
+    { wabaId, kind, since },
   );
 }
 

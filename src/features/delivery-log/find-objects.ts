@@ -95,6 +95,11 @@ const KINDS: readonly Kind[] = [
     page: (row) => `${wabaPage(row)}/replays/${row.id}`,
     workflows: ['replay'],
   }),
+  ofRow('broadcast', 'broadcasts', {
+    about: 'state',
+    page: (row) => `${wabaPage(row)}/broadcasts/${row.id}`,
+    workflows: ['broadcast'],
+  }),
   ofRow('erasure', 'erasures', {
     about: "kind || ', ' || state",
     owners: 'waba_id, tenant_id',

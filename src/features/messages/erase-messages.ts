@@ -14,6 +14,7 @@ import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { type Bindings, deleteUpTo, execute, query, queryColumn } from '../../platform/postgres/sql.ts';
 import { deleteTasks, findTasks } from '../../platform/temporal/workflow-tasks.ts';
+import { eraseRecipientsOf } from './broadcasts/broadcast-recipients.ts';
 import type { ErasedMessage } from './erased-messages.ts';
 import { mediaWorkflowId } from './media/media.ts';
 import { erasedName, localMessageId } from './messages.ts';
@@ -143,6 +144,7 @@ export async function eraseMessages(
   if (uploads === 'go') await giveUpUploads(trx, wabaId, ids);
   const keys = 'delete from idempotency_keys where waba_id = :wabaId and message_id = any (:ids::bigint[])';
   const idempotencyKeys = await execute(trx, keys, { wabaId, ids });
+  const broadcastRecipients = await eraseRecipientsOf(trx, ids);
   const workflowIds = [...tasksOf(ids), ...orders.map(orderWorkflowId)];
   await deleteTasks(trx, workflowIds);
   await rememberMessages(trx, messages);
@@ -153,6 +155,7 @@ export async function eraseMessages(
     orders: orders.length,
     files,
     idempotencyKeys,
+    broadcastRecipients,
     messages: gone,
   });
 }

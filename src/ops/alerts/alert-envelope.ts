@@ -9,6 +9,7 @@ type WabaNotice =
   | 'number.restricted'
   | 'account.restricted'
   | 'template.stopped'
+  | 'broadcast.paused'
   | 'waba.silent'
   | 'number.shared'
   | 'payloads.quarantined';

@@ -14,6 +14,7 @@ export const ALERT_KINDS = [
   'number_restricted',
   'account_restricted',
   'template_stopped',
+  'broadcast_paused',
   'number_shared',
   'waba_silent',
   'payloads_quarantined',
@@ -189,6 +190,19 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
       'The alert ends when upstream approves the template or its quality is high again. A category is reported for 7 days.',
     ],
   },
+  broadcast_paused: {
+    title: 'Broadcast paused itself',
+    audience: 'both',
+    notice: 'broadcast.paused',
+    meaning:
+      'A broadcast stopped sending: upstream limits the number, restricts a country or paused the template, the account is restricted, the access token is refused, or more than 40 of its last 200 messages failed. Its other recipients wait.',
+    steps: [
+      'Read the reason, and the errors of the failed recipients, on the page of the broadcast.',
+      'Remove the cause: wait until upstream lifts the limit, replace the template, or have the access token replaced.',
+      'Resume the broadcast. It continues where it paused, and the failed recipients stay failed. Or cancel it.',
+      'The alert ends when the broadcast is resumed or cancelled.',
+    ],
+  },
   number_shared: {
     title: 'Another responder has conversations',
     isNotice: true,
@@ -354,6 +368,8 @@ export function alertPath(
       return `${waba}/keys`;
     case 'access_token_refused':
       return isOperator && wabaId !== null ? `/portal/operator/wabas/${wabaId}` : `${waba}`;
+    case 'broadcast_paused':
+      return `${waba}/broadcasts/${subject}`;
     case 'waba_silent':
       return `${waba}/conversations`;
     case 'quota_nearly_used':

@@ -6,6 +6,7 @@ import { listExpiringCertificates } from '../../features/endpoints/endpoint-cert
 import { listEndpointTroubles, listFinalFailures } from '../../features/endpoints/endpoint-troubles.ts';
 import { waitingKeyRequests } from '../../features/keys/key-requests.ts';
 import { listFailedMails } from '../../features/mail/mails.ts';
+import { listPausedBroadcasts } from '../../features/messages/broadcasts/broadcast-store.ts';
 import { numbersWithMessages } from '../../features/messages/messages.ts';
 import { listReachedUsage } from '../../features/messages/usage-days.ts';
 import { listUnclaimed, listUnreadable } from '../../ingest/bodies/quarantine.ts';
@@ -95,6 +96,13 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
   number_restricted: (database) => upstreamProblems(database, 'number_restricted'),
   account_restricted: (database) => upstreamProblems(database, 'account_restricted'),
   template_stopped: (database) => upstreamProblems(database, 'template_stopped'),
+  broadcast_paused: async (database) =>
+    (await listPausedBroadcasts(database, MOST)).map(({ id, name, reason, ...owner }) => ({
+      ...owner,
+      subject: id,
+      reason: `Broadcast "${name}" paused itself: ${reason}`,
+      details: { broadcastId: id },
+    })),
   number_shared: sharedNumbers,
   waba_silent: silentWabas,
   payloads_quarantined: async (database) =>

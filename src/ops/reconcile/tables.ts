@@ -69,6 +69,7 @@ const IDS_OF_WORKFLOWS: Readonly<Record<string, { table: string; pattern: RegExp
   sendMessage: { table: 'messages', pattern: /^send\/(\d+)$/ },
   enrichOrder: { table: 'orders', pattern: /^order\/(\d+)$/ },
   replayDeliveries: { table: 'replays', pattern: /^replay\/(\d+)$/ },
+  sendBroadcast: { table: 'broadcasts', pattern: /^broadcast\/(\d+)$/ },
   approveApiKey: { table: 'api_key_requests', pattern: /^api-key-request\/(\d+)$/ },
 };
 

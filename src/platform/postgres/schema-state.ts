@@ -27,6 +27,7 @@ import * as brands from './migrations/0019-brands.ts';
 import * as alwaysWorkflowsFor from './migrations/0020-always-workflows-for.ts';
 import * as windowClosing from './migrations/0021-window-closing.ts';
 import * as usageAlerts from './migrations/0022-usage-alerts.ts';
+import * as broadcasts from './migrations/0023-broadcasts.ts';
 import { query } from './sql.ts';
 
 /** One that sets `transaction` to false runs without one, as a concurrent index needs it. */
@@ -58,6 +59,7 @@ export const MIGRATIONS: Migrations = {
   '0020-always-workflows-for': { up: alwaysWorkflowsFor.up, down: alwaysWorkflowsFor.down },
   '0021-window-closing': { up: windowClosing.up, down: windowClosing.down, config: windowClosing.config },
   '0022-usage-alerts': { up: usageAlerts.up, down: usageAlerts.down },
+  '0023-broadcasts': { up: broadcasts.up, down: broadcasts.down },
 };
 
 export type SchemaState = {

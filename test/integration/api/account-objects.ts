@@ -39,6 +39,7 @@ export async function addAccountObjects(database: Database, account: Numbers): P
       at: new Date(Date.now() - 60_000),
     });
     await addReplay(database, account);
+    await addBroadcast(database, account);
     await addErasure(database, account.wabaId);
     await addAlert(database, account);
   }
@@ -144,6 +145,20 @@ async function addReplay(database: Database, { wabaId }: Numbers): Promise<void>
       value:
         '{"deliveryIds":null,"endpointId":null,"from":null,"to":"2026-01-01T00:00:00Z","eventTypes":null,"states":null}',
     },
+  );
+}
+
+/** A draft with recipients. */
+async function addBroadcast(database: Database, account: Numbers): Promise<void> {
+  await execute(
+    database,
+    `with made as (
+       insert into broadcasts (waba_id, phone_number_id, name, template, recipients, requested_by)
+       values (:wabaId, :phoneNumberId, 'Sale', '{"name":"a","language":{"code":"en_US"}}', 3, 'test') returning id
+     )
+     insert into broadcast_recipients (broadcast_id, waba_id, recipient)
+     select id, :wabaId, '1202555010' || n from made cross join generate_series(1, 3) as n`,
+    account,
   );
 }
 

@@ -60,6 +60,7 @@ const KINDS: Record<string, { kind: string; shownId?: (uuid: string) => string; 
   orders: { kind: 'order' },
   webhook_endpoints: { kind: 'endpoint' },
   replays: { kind: 'replay' },
+  broadcasts: { kind: 'broadcast' },
   erasures: { kind: 'erasure' },
   api_keys: { kind: 'API key' },
   api_key_requests: { kind: 'key request' },
@@ -86,6 +87,7 @@ const OTHERS: Record<string, string> = {
   user_notices: 'shown once, at sign-in',
   portal_links: 'ps_: ends its session, by the program that has it',
   opt_outs: 'found by its customer',
+  broadcast_recipients: 'not handed out: of its broadcast, by its phone number',
   platform_keys: 'an operator reads it from the list of platform keys',
   schema_migrations: 'the name is shown',
 };
@@ -190,6 +192,7 @@ test('every workflow has an id that leads to its object, or a reason why not', a
     mail: ['mail', () => firstId('mails')],
     media: ['message', () => firstId('messages')],
     order: ['order', () => firstId('orders')],
+    broadcast: ['broadcast', () => firstId('broadcasts')],
     replay: ['replay', () => firstId('replays')],
     send: ['message', () => firstId('messages')],
     'waba-numbers': ['WABA', async () => WABA],

@@ -166,6 +166,16 @@ async function send({ database, objectStore }: ErasureWorld, who: Person): Promi
   );
   await execute(
     database,
+    `with made as (
+       insert into broadcasts (waba_id, phone_number_id, name, template, recipients, requested_by)
+       values (:waba, :number, 'Sale', '{}', 1, 'a user') returning id
+     )
+     insert into broadcast_recipients (broadcast_id, waba_id, recipient, parameters)
+     select id, :waba, :waId, :text from made`,
+    { waba: WABA, number: NUMBER, waId: who.waId, text: JSON.stringify([who.name]) },
+  );
+  await execute(
+    database,
     `insert into idempotency_keys (waba_id, operation, key, fingerprint, message_id, held_until, response_body)
      values (:waba, 'send', :waId, '\\x00', :messageId, now(), :json)`,
     {

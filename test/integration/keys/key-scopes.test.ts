@@ -37,6 +37,7 @@ const SCOPE_OF = [
   ['conversations/', 'send'],
   ['opt-outs/search', 'read'],
   ['opt-outs', 'send'],
+  ['broadcasts', 'send'],
 ] as const;
 
 test('only a key for webhooks changes them or sends events again; sending, erasing, exporting and the facade need their own (`facade-matrix`)', async () => {

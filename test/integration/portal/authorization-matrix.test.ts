@@ -83,6 +83,7 @@ async function idsOf(database: Database, tenantId: string): Promise<Record<strin
     delivery: `dlv_${hex(await of('deliveries'))}`,
     event: `evt_${hex(await of('events'))}`,
     replay: await of('replays'),
+    broadcast: await of('broadcasts'),
     erasure: await of('erasures'),
     conversation: await of('conversations'),
     message: await of('messages'),

@@ -2,6 +2,7 @@ import { noteOptOut } from '../../../src/features/customers/tenant-opt-outs.ts';
 import { createKey } from '../../../src/features/keys/api-keys.ts';
 import { decideKeyRequest, requestKey } from '../../../src/features/keys/key-requests.ts';
 import { createPlatformKey } from '../../../src/features/keys/platform-keys.ts';
+import { createBroadcast } from '../../../src/features/messages/broadcasts/broadcasts.ts';
 import { queueMessage } from '../../../src/features/messages/send/queue-message.ts';
 import { makeUsageFolding } from '../../../src/features/messages/usage-days.ts';
 import { startReplay } from '../../../src/features/replays/replays.ts';
@@ -158,4 +159,14 @@ async function addRequests(database: Database, tenantId: string): Promise<void> 
     if (state !== undefined) await decideKeyRequest(tools, request.id, { state, note: hostile() });
   }
   await startReplay(tools, WABA, { states: ['failed'] }, HOSTILE_TEXTS[0]);
+  await createBroadcast(
+    tools,
+    WABA,
+    {
+      name: HOSTILE_TEXTS[0],
+      phoneNumberId: NUMBER,
+      template: { name: HOSTILE_TEXTS[0], language: { code: 'en' } },
+    },
+    { requestedBy: HOSTILE_TEXTS[0], limits: null },
+  );
 }

@@ -20,6 +20,7 @@ const BESIDE = [
   '/portal/operator/deliveries/rows',
   '/portal/w/:wabaId/endpoints/check-url',
   '/portal/w/:wabaId/replays/:id/progress',
+  '/portal/w/:wabaId/broadcasts/:id/progress',
   '/portal/w/:wabaId/endpoints/:id/tests/:deliveryId/outcome',
   '/portal/w/:wabaId/endpoints/:id/tests/:deliveryId',
   '/portal/brand/:file',
@@ -146,6 +147,7 @@ test('what people outside made up is text on every page that shows it', () => {
     'endpoints/:id',
     'keys',
     'replays/:id',
+    'broadcasts/:id',
     '',
   ]) {
     expect(showing).toContain(`/portal/w/:wabaId${url && `/${url}`}`);

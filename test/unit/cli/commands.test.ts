@@ -266,6 +266,32 @@ describe('scheduled messages', () => {
   });
 });
 
+test('broadcasts are listed, shown with their counts, and paused', async () => {
+  const path = '/api/external/broadcasts';
+  const one = {
+    id: '12',
+    name: 'Sale',
+    state: 'running',
+    recipients: 200,
+    pending: 100,
+    pausedBecause: null,
+  };
+  const broadcast = { ...one, createdAt: '2026-11-20T10:00:00.000Z', sendAt: null, finishedAt: null };
+  const counts = { pending: 100, queued: 0, accepted: 98, failed: 2, failedByCode: { 131026: 2 } };
+  const listed = await run(['broadcasts'], {
+    [path]: { data: [broadcast], hasMore: false, nextCursor: null },
+  });
+  expect(listed.stdout).toMatch(/12 +2026-11-20T10:00:00.000Z +running +100 of 200 +Sale/);
+  const shown = await run(['broadcasts', '12'], { [`${path}/12`]: { ...broadcast, counts } });
+  expect(shown.stdout).toMatch(/settled +\[#{10}\.{10}\] 100\/200/);
+  expect(shown.stdout).toMatch(/failures +131026: 2/);
+  const paused = await run(['broadcast', '12', 'pause'], {
+    [`${path}/12/pause`]: { ...broadcast, state: 'paused', counts },
+  });
+  expect([paused.exitCode, paused.stdout]).toEqual([0, expect.stringMatching(/state +paused/)]);
+  expect((await run(['broadcast', '12', 'stop'], {})).exitCode).toBe(2);
+});
+
 test('usage shows the counts by day and group with the costs that upstream reports', async () => {
   const counts = { sent: 3, delivered: 2, read: 1, failed: 1, billable: 2, received: 0 };
   const cost = {

@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import { type Client, formDataBodySerializer, type Options as Options2, type TDataShape } from './client/index.js';
-import type { AddOptOutData, AddOptOutErrors, AddOptOutResponses, CancelReplayData, CancelReplayErrors, CancelReplayResponses, CancelScheduledMessageData, CancelScheduledMessageErrors, CancelScheduledMessageResponses, CheckWabaData, CheckWabaErrors, CheckWabaResponses, ControlThreadData, ControlThreadErrors, ControlThreadResponses, CreateWebhookEndpointData, CreateWebhookEndpointErrors, CreateWebhookEndpointResponses, DeleteMediaData, DeleteMediaErrors, DeleteMediaResponses, DeleteOperationsUrlData, DeleteOperationsUrlErrors, DeleteOperationsUrlResponses, DeleteWebhookEndpointData, DeleteWebhookEndpointErrors, DeleteWebhookEndpointResponses, DropDeliveryData, DropDeliveryErrors, DropDeliveryResponses, EnableWebhookEndpointData, EnableWebhookEndpointErrors, EnableWebhookEndpointResponses, EndOptOutData, EndOptOutErrors, EndOptOutResponses, ExportCustomerData, ExportCustomerErrors, ExportCustomerResponses, GetAccountIdentityData, GetAccountIdentityErrors, GetAccountIdentityResponses, GetConversationData, GetConversationErrors, GetConversationResponses, GetErasureData, GetErasureErrors, GetErasureResponses, GetEventData, GetEventErrors, GetEventResponses, GetMediaData, GetMediaErrors, GetMediaResponses, GetMessageData, GetMessageErrors, GetMessageMediaData, GetMessageMediaErrors, GetMessageMediaResponses, GetMessageResponses, GetMessageUsageData, GetMessageUsageErrors, GetMessageUsageResponses, GetOpenApiDocumentData, GetOpenApiDocumentErrors, GetOpenApiDocumentResponses, GetOperationsUrlData, GetOperationsUrlErrors, GetOperationsUrlResponses, GetOwnKeyData, GetOwnKeyErrors, GetOwnKeyResponses, GetPaymentData, GetPaymentErrors, GetPaymentResponses, GetReplayData, GetReplayErrors, GetReplayResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GetWebhookEndpointData, GetWebhookEndpointErrors, GetWebhookEndpointResponses, GetWebhookEndpointStatisticsData, GetWebhookEndpointStatisticsErrors, GetWebhookEndpointStatisticsResponses, ListConversationMessagesData, ListConversationMessagesErrors, ListConversationMessagesResponses, ListConversationsData, ListConversationsErrors, ListConversationsResponses, ListEndpointAlertsData, ListEndpointAlertsErrors, ListEndpointAlertsResponses, ListErasuresData, ListErasuresErrors, ListErasuresResponses, ListEventsData, ListEventsErrors, ListEventsResponses, ListMessageTemplatesData, ListMessageTemplatesErrors, ListMessageTemplatesResponses, ListReplaysData, ListReplaysErrors, ListReplaysResponses, ListScheduledMessagesData, ListScheduledMessagesErrors, ListScheduledMessagesResponses, ListTemplatesData, ListTemplatesErrors, ListTemplatesResponses, ListWebhookEndpointsData, ListWebhookEndpointsErrors, ListWebhookEndpointsResponses, MarkMessageReadData, MarkMessageReadErrors, MarkMessageReadResponses, MoveScheduledMessageData, MoveScheduledMessageErrors, MoveScheduledMessageResponses, PauseReplayData, PauseReplayErrors, PauseReplayResponses, PauseWebhookEndpointData, PauseWebhookEndpointErrors, PauseWebhookEndpointResponses, ReplayEventData, ReplayEventErrors, ReplayEventResponses, RequestErasureData, RequestErasureErrors, RequestErasureResponses, ResumeReplayData, ResumeReplayErrors, ResumeReplayResponses, RetryDeliveryData, RetryDeliveryErrors, RetryDeliveryResponses, RetryWebhookEndpointData, RetryWebhookEndpointErrors, RetryWebhookEndpointResponses, RotateOperationsUrlSecretData, RotateOperationsUrlSecretErrors, RotateOperationsUrlSecretResponses, RotateWebhookEndpointSecretData, RotateWebhookEndpointSecretErrors, RotateWebhookEndpointSecretResponses, RotateWebhookEndpointSigningKeyData, RotateWebhookEndpointSigningKeyErrors, RotateWebhookEndpointSigningKeyResponses, SearchConversationsData, SearchConversationsErrors, SearchConversationsResponses, SearchOptOutsData, SearchOptOutsErrors, SearchOptOutsResponses, SendMessageData, SendMessageErrors, SendMessageResponses, SetOperationsUrlData, SetOperationsUrlErrors, SetOperationsUrlResponses, StartReplayData, StartReplayErrors, StartReplayResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses, TestConnectionData, TestConnectionErrors, TestConnectionResponses, TestWebhookEndpointData, TestWebhookEndpointErrors, TestWebhookEndpointResponses, UpdateWebhookEndpointData, UpdateWebhookEndpointErrors, UpdateWebhookEndpointResponses, UploadMediaData, UploadMediaErrors, UploadMediaResponses, UploadTemplateMediaData, UploadTemplateMediaErrors, UploadTemplateMediaResponses } from './types.gen.js';
+import type { AddBroadcastRecipientsData, AddBroadcastRecipientsErrors, AddBroadcastRecipientsResponses, AddOptOutData, AddOptOutErrors, AddOptOutResponses, CancelBroadcastData, CancelBroadcastErrors, CancelBroadcastResponses, CancelReplayData, CancelReplayErrors, CancelReplayResponses, CancelScheduledMessageData, CancelScheduledMessageErrors, CancelScheduledMessageResponses, CheckWabaData, CheckWabaErrors, CheckWabaResponses, ControlThreadData, ControlThreadErrors, ControlThreadResponses, CreateBroadcastData, CreateBroadcastErrors, CreateBroadcastResponses, CreateWebhookEndpointData, CreateWebhookEndpointErrors, CreateWebhookEndpointResponses, DeleteMediaData, DeleteMediaErrors, DeleteMediaResponses, DeleteOperationsUrlData, DeleteOperationsUrlErrors, DeleteOperationsUrlResponses, DeleteWebhookEndpointData, DeleteWebhookEndpointErrors, DeleteWebhookEndpointResponses, DropDeliveryData, DropDeliveryErrors, DropDeliveryResponses, EnableWebhookEndpointData, EnableWebhookEndpointErrors, EnableWebhookEndpointResponses, EndOptOutData, EndOptOutErrors, EndOptOutResponses, ExportCustomerData, ExportCustomerErrors, ExportCustomerResponses, GetAccountIdentityData, GetAccountIdentityErrors, GetAccountIdentityResponses, GetBroadcastData, GetBroadcastErrors, GetBroadcastResponses, GetConversationData, GetConversationErrors, GetConversationResponses, GetErasureData, GetErasureErrors, GetErasureResponses, GetEventData, GetEventErrors, GetEventResponses, GetMediaData, GetMediaErrors, GetMediaResponses, GetMessageData, GetMessageErrors, GetMessageMediaData, GetMessageMediaErrors, GetMessageMediaResponses, GetMessageResponses, GetMessageUsageData, GetMessageUsageErrors, GetMessageUsageResponses, GetOpenApiDocumentData, GetOpenApiDocumentErrors, GetOpenApiDocumentResponses, GetOperationsUrlData, GetOperationsUrlErrors, GetOperationsUrlResponses, GetOwnKeyData, GetOwnKeyErrors, GetOwnKeyResponses, GetPaymentData, GetPaymentErrors, GetPaymentResponses, GetReplayData, GetReplayErrors, GetReplayResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GetWebhookEndpointData, GetWebhookEndpointErrors, GetWebhookEndpointResponses, GetWebhookEndpointStatisticsData, GetWebhookEndpointStatisticsErrors, GetWebhookEndpointStatisticsResponses, ListBroadcastRecipientsData, ListBroadcastRecipientsErrors, ListBroadcastRecipientsResponses, ListBroadcastsData, ListBroadcastsErrors, ListBroadcastsResponses, ListConversationMessagesData, ListConversationMessagesErrors, ListConversationMessagesResponses, ListConversationsData, ListConversationsErrors, ListConversationsResponses, ListEndpointAlertsData, ListEndpointAlertsErrors, ListEndpointAlertsResponses, ListErasuresData, ListErasuresErrors, ListErasuresResponses, ListEventsData, ListEventsErrors, ListEventsResponses, ListMessageTemplatesData, ListMessageTemplatesErrors, ListMessageTemplatesResponses, ListReplaysData, ListReplaysErrors, ListReplaysResponses, ListScheduledMessagesData, ListScheduledMessagesErrors, ListScheduledMessagesResponses, ListTemplatesData, ListTemplatesErrors, ListTemplatesResponses, ListWebhookEndpointsData, ListWebhookEndpointsErrors, ListWebhookEndpointsResponses, MarkMessageReadData, MarkMessageReadErrors, MarkMessageReadResponses, MoveScheduledMessageData, MoveScheduledMessageErrors, MoveScheduledMessageResponses, PauseBroadcastData, PauseBroadcastErrors, PauseBroadcastResponses, PauseReplayData, PauseReplayErrors, PauseReplayResponses, PauseWebhookEndpointData, PauseWebhookEndpointErrors, PauseWebhookEndpointResponses, ReplayEventData, ReplayEventErrors, ReplayEventResponses, RequestErasureData, RequestErasureErrors, RequestErasureResponses, ResumeBroadcastData, ResumeBroadcastErrors, ResumeBroadcastResponses, ResumeReplayData, ResumeReplayErrors, ResumeReplayResponses, RetryDeliveryData, RetryDeliveryErrors, RetryDeliveryResponses, RetryWebhookEndpointData, RetryWebhookEndpointErrors, RetryWebhookEndpointResponses, RotateOperationsUrlSecretData, RotateOperationsUrlSecretErrors, RotateOperationsUrlSecretResponses, RotateWebhookEndpointSecretData, RotateWebhookEndpointSecretErrors, RotateWebhookEndpointSecretResponses, RotateWebhookEndpointSigningKeyData, RotateWebhookEndpointSigningKeyErrors, RotateWebhookEndpointSigningKeyResponses, SearchConversationsData, SearchConversationsErrors, SearchConversationsResponses, SearchOptOutsData, SearchOptOutsErrors, SearchOptOutsResponses, SendMessageData, SendMessageErrors, SendMessageResponses, SetOperationsUrlData, SetOperationsUrlErrors, SetOperationsUrlResponses, StartBroadcastData, StartBroadcastErrors, StartBroadcastResponses, StartReplayData, StartReplayErrors, StartReplayResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses, TestConnectionData, TestConnectionErrors, TestConnectionResponses, TestWebhookEndpointData, TestWebhookEndpointErrors, TestWebhookEndpointResponses, UpdateWebhookEndpointData, UpdateWebhookEndpointErrors, UpdateWebhookEndpointResponses, UploadMediaData, UploadMediaErrors, UploadMediaResponses, UploadTemplateMediaData, UploadTemplateMediaErrors, UploadTemplateMediaResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -830,6 +830,165 @@ export class HeliographApi extends HeyApiClient {
         return (options.client ?? this.client).post<CancelScheduledMessageResponses, CancelScheduledMessageErrors, ThrowOnError>({
             security: [{ scheme: 'bearer', type: 'http' }],
             url: '/api/external/messages/{id}/cancel',
+            ...options,
+            headers: {
+                'Content-Type': 'application/json',
+                ...options.headers
+            }
+        });
+    }
+    
+    /**
+     * List broadcasts
+     *
+     * The newest first.
+     *
+     * Scope: `read`.
+     */
+    public listBroadcasts<ThrowOnError extends boolean = true>(options?: Options<ListBroadcastsData, ThrowOnError>) {
+        return (options?.client ?? this.client).get<ListBroadcastsResponses, ListBroadcastsErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/external/broadcasts',
+            ...options
+        });
+    }
+    
+    /**
+     * Create a broadcast
+     *
+     * A draft of one template to many customers. Add its recipients, then start it. A key with limits on its messages cannot create or start one.
+     *
+     * Scope: `send`.
+     */
+    public createBroadcast<ThrowOnError extends boolean = true>(options: Options<CreateBroadcastData, ThrowOnError>) {
+        return (options.client ?? this.client).post<CreateBroadcastResponses, CreateBroadcastErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/external/broadcasts',
+            ...options,
+            headers: {
+                'Content-Type': 'application/json',
+                ...options.headers
+            }
+        });
+    }
+    
+    /**
+     * List the recipients of a broadcast
+     *
+     * In the order in which they were added, with how far the message of each is. `errorCode` of a failed one is upstream’s code, or the service’s own.
+     *
+     * Scope: `read`.
+     */
+    public listBroadcastRecipients<ThrowOnError extends boolean = true>(options: Options<ListBroadcastRecipientsData, ThrowOnError>) {
+        return (options.client ?? this.client).get<ListBroadcastRecipientsResponses, ListBroadcastRecipientsErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/external/broadcasts/{id}/recipients',
+            ...options
+        });
+    }
+    
+    /**
+     * Add recipients to a broadcast
+     *
+     * Up to 1,000 in a body of up to 256 KiB, and 100,000 in all. Each line has its result: a recipient that the broadcast has is a `duplicate` and stays as it was, so a request may be repeated; an `invalid` line names its member and adds nothing. After the start: 409 `broadcast_started`.
+     *
+     * Scope: `send`.
+     */
+    public addBroadcastRecipients<ThrowOnError extends boolean = true>(options: Options<AddBroadcastRecipientsData, ThrowOnError>) {
+        return (options.client ?? this.client).post<AddBroadcastRecipientsResponses, AddBroadcastRecipientsErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/external/broadcasts/{id}/recipients',
+            ...options,
+            headers: {
+                'Content-Type': 'application/json',
+                ...options.headers
+            }
+        });
+    }
+    
+    /**
+     * Start a broadcast
+     *
+     * From here on it cannot be changed. Each recipient gets one message. Broadcasts and scheduled messages of a number together take at most 70 % of its pace. It pauses itself when upstream stops the number (131048), the country (130497) or the template (132015), when the account is restricted, when the access token is refused, and when more than 40 of its last 200 messages failed; an alert says why. At most 5 run or are paused.
+     *
+     * Scope: `send`.
+     */
+    public startBroadcast<ThrowOnError extends boolean = true>(options: Options<StartBroadcastData, ThrowOnError>) {
+        return (options.client ?? this.client).post<StartBroadcastResponses, StartBroadcastErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/external/broadcasts/{id}/start',
+            ...options,
+            headers: {
+                'Content-Type': 'application/json',
+                ...options.headers
+            }
+        });
+    }
+    
+    /**
+     * Get a broadcast
+     *
+     * Counts of recipients by how far their messages are. `erased` are those whose customers or messages were erased since.
+     *
+     * Scope: `read`.
+     */
+    public getBroadcast<ThrowOnError extends boolean = true>(options: Options<GetBroadcastData, ThrowOnError>) {
+        return (options.client ?? this.client).get<GetBroadcastResponses, GetBroadcastErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/external/broadcasts/{id}',
+            ...options
+        });
+    }
+    
+    /**
+     * Pause a broadcast
+     *
+     * Messages whose sending has not begun wait until it is resumed.
+     *
+     * Scope: `send`.
+     */
+    public pauseBroadcast<ThrowOnError extends boolean = true>(options: Options<PauseBroadcastData, ThrowOnError>) {
+        return (options.client ?? this.client).post<PauseBroadcastResponses, PauseBroadcastErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/external/broadcasts/{id}/pause',
+            ...options,
+            headers: {
+                'Content-Type': 'application/json',
+                ...options.headers
+            }
+        });
+    }
+    
+    /**
+     * Resume a broadcast
+     *
+     * Continues where it was paused. Failures before this moment do not pause it again. Failed recipients stay failed.
+     *
+     * Scope: `send`.
+     */
+    public resumeBroadcast<ThrowOnError extends boolean = true>(options: Options<ResumeBroadcastData, ThrowOnError>) {
+        return (options.client ?? this.client).post<ResumeBroadcastResponses, ResumeBroadcastErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/external/broadcasts/{id}/resume',
+            ...options,
+            headers: {
+                'Content-Type': 'application/json',
+                ...options.headers
+            }
+        });
+    }
+    
+    /**
+     * Cancel a broadcast
+     *
+     * Ends it permanently. Messages whose sending has not begun are not sent, and give no `status` event.
+     *
+     * Scope: `send`.
+     */
+    public cancelBroadcast<ThrowOnError extends boolean = true>(options: Options<CancelBroadcastData, ThrowOnError>) {
+        return (options.client ?? this.client).post<CancelBroadcastResponses, CancelBroadcastErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/external/broadcasts/{id}/cancel',
             ...options,
             headers: {
                 'Content-Type': 'application/json',

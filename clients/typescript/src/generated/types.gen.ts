@@ -22,6 +22,20 @@ export type AccountIdentity = {
 };
 
 /**
+ * AddedRecipients
+ */
+export type AddedRecipients = {
+    added: number;
+    duplicate: number;
+    invalid: number;
+    lines: Array<{
+        result: 'added' | 'duplicate' | 'invalid';
+        param?: string;
+        message?: string;
+    }>;
+};
+
+/**
  * ApiKey
  */
 export type ApiKey = {
@@ -34,6 +48,92 @@ export type ApiKey = {
     createdAt: string;
     expiresAt: string | null;
     lastUsedAt: string | null;
+};
+
+/**
+ * Broadcast
+ */
+export type Broadcast = {
+    id: string;
+    name: string;
+    phoneNumberId: string;
+    template: {
+        [key: string]: unknown;
+    };
+    state: 'draft' | 'scheduled' | 'running' | 'paused' | 'done' | 'cancelled';
+    pausedBecause: string | null;
+    recipients: number;
+    pending: number;
+    sendAt: string | null;
+    requestedBy: string;
+    createdAt: string;
+    startedAt: string | null;
+    finishedAt: string | null;
+};
+
+/**
+ * BroadcastDetails
+ */
+export type BroadcastDetails = {
+    id: string;
+    name: string;
+    phoneNumberId: string;
+    template: {
+        [key: string]: unknown;
+    };
+    state: 'draft' | 'scheduled' | 'running' | 'paused' | 'done' | 'cancelled';
+    pausedBecause: string | null;
+    recipients: number;
+    pending: number;
+    sendAt: string | null;
+    requestedBy: string;
+    createdAt: string;
+    startedAt: string | null;
+    finishedAt: string | null;
+    counts: {
+        pending: number;
+        queued: number;
+        suppressed: number;
+        accepted: number;
+        delivered: number;
+        read: number;
+        failed: number;
+        unknown: number;
+        cancelled: number;
+        erased: number;
+        failedByCode: {
+            [key: string]: number;
+        };
+    };
+};
+
+/**
+ * BroadcastList
+ */
+export type BroadcastList = {
+    data: Array<Broadcast>;
+    hasMore: boolean;
+    nextCursor: string | null;
+};
+
+/**
+ * BroadcastRecipient
+ */
+export type BroadcastRecipient = {
+    to: string;
+    ref: string | null;
+    state: 'pending' | 'queued' | 'suppressed' | 'accepted' | 'delivered' | 'read' | 'failed' | 'unknown' | 'cancelled';
+    serviceMessageId: string | null;
+    errorCode: string | null;
+};
+
+/**
+ * BroadcastRecipientList
+ */
+export type BroadcastRecipientList = {
+    data: Array<BroadcastRecipient>;
+    hasMore: boolean;
+    nextCursor: string | null;
 };
 
 /**
@@ -454,7 +554,7 @@ export type Error = {
  *
  * What programs tell errors apart by. Each is explained at /docs/errors.
  */
-export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed' | 'insufficient_scope' | 'recipient_not_open' | 'recipient_opted_out' | 'unknown_opt_out' | 'opt_out_of_upstream' | 'invalid_signature' | 'media_url_expired' | 'invalid_media_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'erased' | 'unknown_customer' | 'unknown_conversation' | 'request_timeout' | 'body_too_large' | 'storage_quota_exceeded' | 'upload_quota_exceeded' | 'message_limit_reached' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'no_signing_key' | 'url_not_verified' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'delivery_settled' | 'attempt_under_way' | 'delivery_not_first' | 'delivery_held' | 'test_event_pending' | 'deliveries_pending' | 'endpoint_not_enabled' | 'tenant_suspended' | 'scope_not_grantable' | 'unknown_tenant' | 'unknown_waba' | 'unknown_key' | 'unknown_user' | 'user_exists' | 'user_differs' | 'too_many_links' | 'unknown_operations_hook' | 'too_many_operations_hooks' | 'key_differs' | 'external_id_taken' | 'tenant_has_external_id' | 'tenant_in_use' | 'waba_taken' | 'phone_number_taken' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'too_many_streams' | 'template_paused' | 'template_disabled' | 'template_variables_wrong' | 'message_not_scheduled' | 'too_many_scheduled' | 'conversation_of_group' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'outcome_unknown' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed' | 'insufficient_scope' | 'recipient_not_open' | 'recipient_opted_out' | 'unknown_opt_out' | 'opt_out_of_upstream' | 'invalid_signature' | 'media_url_expired' | 'invalid_media_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'erased' | 'unknown_customer' | 'unknown_conversation' | 'request_timeout' | 'body_too_large' | 'storage_quota_exceeded' | 'upload_quota_exceeded' | 'message_limit_reached' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'no_signing_key' | 'url_not_verified' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'delivery_settled' | 'attempt_under_way' | 'delivery_not_first' | 'delivery_held' | 'test_event_pending' | 'deliveries_pending' | 'endpoint_not_enabled' | 'tenant_suspended' | 'scope_not_grantable' | 'unknown_tenant' | 'unknown_waba' | 'unknown_key' | 'unknown_user' | 'user_exists' | 'user_differs' | 'too_many_links' | 'unknown_operations_hook' | 'too_many_operations_hooks' | 'key_differs' | 'external_id_taken' | 'tenant_has_external_id' | 'tenant_in_use' | 'waba_taken' | 'phone_number_taken' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'too_many_streams' | 'template_paused' | 'template_disabled' | 'template_variables_wrong' | 'message_not_scheduled' | 'too_many_scheduled' | 'too_many_broadcasts' | 'broadcast_started' | 'broadcast_not_started' | 'broadcast_finished' | 'broadcast_empty' | 'broadcast_too_large' | 'conversation_of_group' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'outcome_unknown' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
 
 /**
  * Event
@@ -966,6 +1066,35 @@ export type MessageUsageRow = {
 };
 
 /**
+ * NewBroadcast
+ */
+export type NewBroadcast = {
+    /**
+     * For people.
+     */
+    name: string;
+    /**
+     * The number that it leaves from.
+     */
+    phoneNumberId: string;
+    /**
+     * Upstream’s own object of a template message, with the components that are the same for all recipients.
+     */
+    template: {
+        name: string;
+        language: {
+            code: string;
+            [key: string]: unknown;
+        };
+        [key: string]: unknown;
+    };
+    /**
+     * Once started, it begins then, with its offset: 30 seconds to 35 days ahead. Left out: at its start.
+     */
+    sendAt?: string;
+};
+
+/**
  * NewOptOut
  */
 export type NewOptOut = {
@@ -982,6 +1111,28 @@ export type NewOptOut = {
      * For people; erased with the customer.
      */
     reason?: string;
+};
+
+/**
+ * NewRecipients
+ */
+export type NewRecipients = {
+    recipients: Array<{
+        /**
+         * A phone number in any usual form, or a business-scoped user id.
+         */
+        to: string;
+        /**
+         * The variables of the body of the template: by their place, or by their names.
+         */
+        parameters?: Array<string> | {
+            [key: string]: string;
+        };
+        /**
+         * Your own name for the recipient.
+         */
+        ref?: string;
+    }>;
 };
 
 /**
@@ -6908,6 +7059,634 @@ export type CancelScheduledMessageResponses = {
 };
 
 export type CancelScheduledMessageResponse = CancelScheduledMessageResponses[keyof CancelScheduledMessageResponses];
+
+export type ListBroadcastsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * How many entries a page has at most.
+         */
+        limit?: number;
+        /**
+         * `nextCursor` of the previous page, with the same filters. Left out: the first page.
+         */
+        cursor?: string;
+    };
+    url: '/api/external/broadcasts';
+};
+
+export type ListBroadcastsErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_cursor`: The cursor is not valid for this list.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type ListBroadcastsError = ListBroadcastsErrors[keyof ListBroadcastsErrors];
+
+export type ListBroadcastsResponses = {
+    /**
+     * A page of broadcasts.
+     */
+    200: BroadcastList;
+};
+
+export type ListBroadcastsResponse = ListBroadcastsResponses[keyof ListBroadcastsResponses];
+
+export type CreateBroadcastData = {
+    body: NewBroadcast;
+    path?: never;
+    query?: never;
+    url: '/api/external/broadcasts';
+};
+
+export type CreateBroadcastErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_json`: The body is not valid JSON.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `too_many_broadcasts`: The WABA has too many broadcasts.
+     */
+    409: Error;
+    /**
+     * `body_too_large`: The request body is too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
+     */
+    415: Error;
+    /**
+     * `unknown_phone_number`: The WABA has no such phone number.
+     *
+     * `template_paused`: The template is paused.
+     *
+     * `template_disabled`: The template is disabled.
+     */
+    422: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type CreateBroadcastError = CreateBroadcastErrors[keyof CreateBroadcastErrors];
+
+export type CreateBroadcastResponses = {
+    /**
+     * The draft.
+     */
+    201: BroadcastDetails;
+};
+
+export type CreateBroadcastResponse = CreateBroadcastResponses[keyof CreateBroadcastResponses];
+
+export type ListBroadcastRecipientsData = {
+    body?: never;
+    path: {
+        /**
+         * The id of the broadcast.
+         */
+        id: string;
+    };
+    query?: {
+        /**
+         * How many entries a page has at most.
+         */
+        limit?: number;
+        /**
+         * `nextCursor` of the previous page, with the same filters. Left out: the first page.
+         */
+        cursor?: string;
+        /**
+         * Those in this state only.
+         */
+        state?: 'pending' | 'queued' | 'suppressed' | 'accepted' | 'delivered' | 'read' | 'failed' | 'unknown' | 'cancelled';
+    };
+    url: '/api/external/broadcasts/{id}/recipients';
+};
+
+export type ListBroadcastRecipientsErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_cursor`: The cursor is not valid for this list.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such object.
+     */
+    404: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type ListBroadcastRecipientsError = ListBroadcastRecipientsErrors[keyof ListBroadcastRecipientsErrors];
+
+export type ListBroadcastRecipientsResponses = {
+    /**
+     * A page of recipients.
+     */
+    200: BroadcastRecipientList;
+};
+
+export type ListBroadcastRecipientsResponse = ListBroadcastRecipientsResponses[keyof ListBroadcastRecipientsResponses];
+
+export type AddBroadcastRecipientsData = {
+    body: NewRecipients;
+    path: {
+        /**
+         * The id of the broadcast.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/external/broadcasts/{id}/recipients';
+};
+
+export type AddBroadcastRecipientsErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_json`: The body is not valid JSON.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such object.
+     */
+    404: Error;
+    /**
+     * `broadcast_started`: The broadcast was started: it cannot be changed any more.
+     */
+    409: Error;
+    /**
+     * `body_too_large`: The request body is too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
+     */
+    415: Error;
+    /**
+     * `broadcast_too_large`: A broadcast has at most 100,000 recipients.
+     */
+    422: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type AddBroadcastRecipientsError = AddBroadcastRecipientsErrors[keyof AddBroadcastRecipientsErrors];
+
+export type AddBroadcastRecipientsResponses = {
+    /**
+     * The result of each line, in their order.
+     */
+    200: AddedRecipients;
+};
+
+export type AddBroadcastRecipientsResponse = AddBroadcastRecipientsResponses[keyof AddBroadcastRecipientsResponses];
+
+export type StartBroadcastData = {
+    body?: {
+        [key: string]: never;
+    };
+    path: {
+        /**
+         * The id of the broadcast.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/external/broadcasts/{id}/start';
+};
+
+export type StartBroadcastErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_json`: The body is not valid JSON.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such object.
+     */
+    404: Error;
+    /**
+     * `broadcast_started`: The broadcast was started: it cannot be changed any more.
+     *
+     * `broadcast_finished`: The broadcast has ended.
+     *
+     * `too_many_broadcasts`: The WABA has too many broadcasts.
+     */
+    409: Error;
+    /**
+     * `body_too_large`: The request body is too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
+     */
+    415: Error;
+    /**
+     * `broadcast_empty`: The broadcast has no recipients.
+     */
+    422: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type StartBroadcastError = StartBroadcastErrors[keyof StartBroadcastErrors];
+
+export type StartBroadcastResponses = {
+    /**
+     * The broadcast.
+     */
+    200: BroadcastDetails;
+};
+
+export type StartBroadcastResponse = StartBroadcastResponses[keyof StartBroadcastResponses];
+
+export type GetBroadcastData = {
+    body?: never;
+    path: {
+        /**
+         * The id of the broadcast.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/external/broadcasts/{id}';
+};
+
+export type GetBroadcastErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such object.
+     */
+    404: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type GetBroadcastError = GetBroadcastErrors[keyof GetBroadcastErrors];
+
+export type GetBroadcastResponses = {
+    /**
+     * The broadcast.
+     */
+    200: BroadcastDetails;
+};
+
+export type GetBroadcastResponse = GetBroadcastResponses[keyof GetBroadcastResponses];
+
+export type PauseBroadcastData = {
+    body?: {
+        [key: string]: never;
+    };
+    path: {
+        /**
+         * The id of the broadcast.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/external/broadcasts/{id}/pause';
+};
+
+export type PauseBroadcastErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_json`: The body is not valid JSON.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such object.
+     */
+    404: Error;
+    /**
+     * `broadcast_finished`: The broadcast has ended.
+     *
+     * `broadcast_not_started`: The broadcast was not started.
+     */
+    409: Error;
+    /**
+     * `body_too_large`: The request body is too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
+     */
+    415: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type PauseBroadcastError = PauseBroadcastErrors[keyof PauseBroadcastErrors];
+
+export type PauseBroadcastResponses = {
+    /**
+     * The broadcast after the change.
+     */
+    200: BroadcastDetails;
+};
+
+export type PauseBroadcastResponse = PauseBroadcastResponses[keyof PauseBroadcastResponses];
+
+export type ResumeBroadcastData = {
+    body?: {
+        [key: string]: never;
+    };
+    path: {
+        /**
+         * The id of the broadcast.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/external/broadcasts/{id}/resume';
+};
+
+export type ResumeBroadcastErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_json`: The body is not valid JSON.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such object.
+     */
+    404: Error;
+    /**
+     * `broadcast_finished`: The broadcast has ended.
+     *
+     * `broadcast_not_started`: The broadcast was not started.
+     */
+    409: Error;
+    /**
+     * `body_too_large`: The request body is too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
+     */
+    415: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type ResumeBroadcastError = ResumeBroadcastErrors[keyof ResumeBroadcastErrors];
+
+export type ResumeBroadcastResponses = {
+    /**
+     * The broadcast after the change.
+     */
+    200: BroadcastDetails;
+};
+
+export type ResumeBroadcastResponse = ResumeBroadcastResponses[keyof ResumeBroadcastResponses];
+
+export type CancelBroadcastData = {
+    body?: {
+        [key: string]: never;
+    };
+    path: {
+        /**
+         * The id of the broadcast.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/external/broadcasts/{id}/cancel';
+};
+
+export type CancelBroadcastErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_json`: The body is not valid JSON.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such object.
+     */
+    404: Error;
+    /**
+     * `broadcast_finished`: The broadcast has ended.
+     */
+    409: Error;
+    /**
+     * `body_too_large`: The request body is too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
+     */
+    415: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type CancelBroadcastError = CancelBroadcastErrors[keyof CancelBroadcastErrors];
+
+export type CancelBroadcastResponses = {
+    /**
+     * The broadcast after the change.
+     */
+    200: BroadcastDetails;
+};
+
+export type CancelBroadcastResponse = CancelBroadcastResponses[keyof CancelBroadcastResponses];
 
 export type MarkMessageReadData = {
     body?: {

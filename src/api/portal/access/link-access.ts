@@ -56,6 +56,7 @@ const NEEDS: readonly (readonly [path: string, look: Need, send?: Need])[] = [
   [`${OF_WABA}/conversations*`, 'view_conversations', 'view_conversations'],
   [`${OF_WABA}/scheduled`, 'view_conversations'],
   [`${OF_WABA}/scheduled*`, 'none'],
+  [`${OF_WABA}/broadcasts*`, 'view_conversations'],
   [`${OF_WABA}/opt-outs`, 'view_conversations'],
   [`${OF_WABA}/opt-outs*`, 'none'],
   [`${OF_WABA}/keys/requests/:id/reveal`, 'none', 'reveal_secrets'],

@@ -2,10 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isTokenError } from '../../../platform/graph/graph-error.ts';
 import { tokenProblemOf, tryNoteTokenRefused } from '../../accounts/access-tokens.ts';
 import { AccessTokenProblem, openAccessToken } from '../../accounts/accounts.ts';
+import { pausedForToken } from '../broadcasts/pause-for-token.ts';
 import { pathAfterRefusal } from './marketing-path.ts';
 import { withUpstreamMedia } from './message-content.ts';
 import { endedMeanwhile } from './opted-out.ts';
-import { type SendTurn, takeSendTurn } from './outbound-messages.ts';
+import { requeueMessage, type SendTurn, takeSendTurn } from './outbound-messages.ts';
 import { followPhoneAlias } from './recipient-conversations.ts';
 import {
   recordAccepted,
@@ -17,6 +18,7 @@ import {
   untilRecorded,
 } from './record-send.ts';
 import { refusedByNow } from './refused-by-now.ts';
+import { reopenSchedule } from './scheduled-messages.ts';
 import { loggedSendError, type SendError, sendErrorText } from './send-error.ts';
 import { numberPace, sendRetryDelayMs } from './send-pacing.ts';
 import { judgeSend, type SendVerdict, unknownOutcome } from './send-verdict.ts';
@@ -34,6 +36,7 @@ import {
 export type SendResult = { outcome: 'accepted' | 'failed' | 'unknown' | 'finished'; summary: string };
 
 const HOUR_MS = 3_600_000;
+const PAUSED_WAIT_MS = 5_000;
 
 /** After the time for the answer an attempt needs some for recording; then it is lost. */
 const RECORDING_MS = 5_000;
@@ -127,6 +130,8 @@ async function attempt(
   const verdict = judgeSend(outcome, { ...turn, retryMs: turn.retryMs ?? sending.retryHours * HOUR_MS });
   if (outcome.kind === 'refused' && isTokenError(outcome) && 'error' in verdict) {
     await tryNoteTokenRefused(tools, input, verdict.error.message);
+    if (await pausedForToken(database, input))
+      return await goBackIntoPause(tools, input, turn, verdict.error);
   }
   switch (verdict.kind) {
     case 'accepted':
@@ -171,12 +176,30 @@ async function goBack(
   throw later(sendErrorText(verdict.error), waitMs);
 }
 
+/** Upstream took nothing of it: it waits with the others of its broadcast until that is resumed. */
+async function goBackIntoPause(
+  { database }: SendMessageTools,
+  input: SendMessageInput,
+  turn: Extract<SendTurn, { kind: 'send' }>,
+  error: SendError,
+): Promise<never> {
+  const redrawPair = false;
+  await untilRecorded(() =>
+    database.transaction(async (trx) => {
+      await requeueMessage(trx, { ...input, ...turn }, { error: JSON.stringify(error), redrawPair });
+      await reopenSchedule(trx, input.messageId);
+    }),
+  );
+  throw later('Waits for its broadcast.', PAUSED_WAIT_MS);
+}
+
 async function failForToken(
   tools: SendMessageTools,
   input: SendMessageInput,
   problem: AccessTokenProblem,
 ): Promise<SendResult> {
   await tryNoteTokenRefused(tools, input, tokenProblemOf(problem));
+  if (await pausedForToken(tools.database, input)) throw later('Waits for its broadcast.', PAUSED_WAIT_MS);
   tools.logger.warn({ ...input, err: problem }, 'a message cannot be sent without an access token');
   const message = 'The WABA has no usable upstream access token.';
   const error: SendError = { code: 'access_token_missing', message, upstream: null };

@@ -3,6 +3,7 @@ import type { Database, Transaction } from '../../../platform/postgres/database.
 import { RequestError } from '../../../platform/request-input.ts';
 import { insertWorkflowTasks } from '../../../platform/temporal/workflow-tasks.ts';
 import { countMessageOfKey, type SendLimits } from '../../keys/send-limits.ts';
+import { bindRecipient, type RecipientKey, takeRecipient } from '../broadcasts/broadcast-recipients.ts';
 import { isWindowOpen } from '../conversations/conversations.ts';
 import { bindIdempotencyKey, type IdempotencyKey, takeIdempotencyKey } from './idempotency-keys.ts';
 import { mediaUsesOf, orderPaymentOf } from './message-content.ts';
@@ -29,11 +30,13 @@ type Queued = {
   category?: string | null;
   /** Null: it is sent at once. */
   times?: SendTimes | null;
+  /** Whose message it is, among the recipients of a broadcast. */
+  recipient?: RecipientKey;
 };
 
 /**
  * Stores a checked request as a message that is to be sent, with its Idempotency-Key and the task that makes sure of
- * it, in one transaction. Returns the Message_Id; null when the key is taken. Nothing that dies afterwards loses or
+ * it, in one transaction. Returns the Message_Id; null when the key is taken, or the recipient of a broadcast has its message. Nothing that dies afterwards loses or
  * doubles the message. Throws RequestError for what the API key may not send and for what the customer wants no more, and
  * CategoryNeeded where that depends on the category, and RateLimitError `too_many_scheduled`; then it stores nothing.
  */
@@ -41,11 +44,12 @@ export async function queueMessage(
   database: Database,
   account: Sender,
   request: MessageToSend,
-  { key, upstreamPath = 'messages', category, times = null }: Queued,
+  { key, upstreamPath = 'messages', category, times = null, recipient: ofBroadcast }: Queued,
 ): Promise<string | null> {
   const { wabaId, keyId } = account;
   return await database.transaction(async (trx) => {
     if (key !== null && !(await takeIdempotencyKey(trx, wabaId, key, HOLD_MS))) return null;
+    if (ofBroadcast !== undefined && !(await takeRecipient(trx, ofBroadcast))) return null;
     const recipient = recipientOf(request);
     const { phoneNumberId } = request;
     const conversationId = await lockRecipientConversation(trx, wabaId, phoneNumberId, recipient);
@@ -73,11 +77,14 @@ export async function queueMessage(
       upstreamPath,
     });
     if (key !== null) await bindIdempotencyKey(trx, wabaId, key, id);
-    if (times === null) {
+    if (ofBroadcast !== undefined) await bindRecipient(trx, ofBroadcast, id);
+    const broadcastId = ofBroadcast?.broadcastId ?? null;
+    const schedule = broadcastId === null ? times : { sendAt: new Date(), notAfter: null };
+    if (schedule === null) {
       await insertWorkflowTasks(trx, [sendMessageTask(wabaId, id)], START_WITHIN_MS);
     } else {
-      await insertSchedule(trx, database, { id, wabaId, phoneNumberId, ...times });
-      await insertWorkflowTasks(trx, [sendMessageTask(wabaId, id, times.sendAt)]);
+      await insertSchedule(trx, database, { id, wabaId, phoneNumberId, broadcastId, ...schedule });
+      await insertWorkflowTasks(trx, [sendMessageTask(wabaId, id, schedule.sendAt)]);
     }
     return id;
   });

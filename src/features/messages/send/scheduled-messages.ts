@@ -1,6 +1,14 @@
 import { type Audited, recordChange } from '../../../platform/audit/audit.ts';
 import type { Database, Transaction } from '../../../platform/postgres/database.ts';
-import { execute, query, queryOne, queryOnly, queryValue } from '../../../platform/postgres/sql.ts';
+import {
+  type Bindings,
+  execute,
+  query,
+  queryColumn,
+  queryOne,
+  queryOnly,
+  queryValue,
+} from '../../../platform/postgres/sql.ts';
 import { RateLimitError, RequestError } from '../../../platform/request-input.ts';
 import { moveTask } from '../../../platform/temporal/workflow-tasks.ts';
 import { takeRoom } from './schedule-room.ts';
@@ -11,7 +19,13 @@ import { readSendTimes, type SendTimes } from './send-times.ts';
 const MOST_SCHEDULED = 100_000;
 const RETRY_AFTER_MS = 60_000;
 
-type NewSchedule = SendTimes & { id: string; wabaId: string; phoneNumberId: string };
+type NewSchedule = SendTimes & {
+  id: string;
+  wabaId: string;
+  phoneNumberId: string;
+  /** Its messages are few at a time, and no request brought them: they are not limited here. */
+  broadcastId: string | null;
+};
 
 /** `database` is that of the transaction. Throws RateLimitError `too_many_scheduled`. */
 export async function insertSchedule(
@@ -19,22 +33,22 @@ export async function insertSchedule(
   database: Database,
   schedule: NewSchedule,
 ): Promise<void> {
-  const { wabaId } = schedule;
+  const { wabaId, broadcastId } = schedule;
   const count = async () =>
     (await queryValue<number>(
       trx,
       `select count(*)::integer from (select from scheduled_messages where waba_id = :wabaId and is_open limit ${MOST_SCHEDULED}) as open`,
       { wabaId },
     )) ?? 0;
-  if (!(await takeRoom(database, { wabaId, most: MOST_SCHEDULED }, count))) {
+  if (broadcastId === null && !(await takeRoom(database, { wabaId, most: MOST_SCHEDULED }, count))) {
     const most = MOST_SCHEDULED.toLocaleString('en-US');
     const message = `The WABA has ${most} scheduled messages already.`;
     throw new RateLimitError(message, RETRY_AFTER_MS, 'too_many_scheduled');
   }
   await execute(
     trx,
-    `insert into scheduled_messages (message_id, waba_id, phone_number_id, send_at, not_after)
-     values (:id, :wabaId, :phoneNumberId, :sendAt, :notAfter)`,
+    `insert into scheduled_messages (message_id, waba_id, phone_number_id, send_at, not_after, broadcast_id)
+     values (:id, :wabaId, :phoneNumberId, :sendAt, :notAfter, :broadcastId)`,
     schedule,
   );
 }
@@ -42,6 +56,12 @@ export async function insertSchedule(
 /** Its sending has begun, or it has failed. */
 export async function closeSchedule(trx: Transaction, messageId: string): Promise<void> {
   const text = 'update scheduled_messages set is_open = false where message_id = :messageId and is_open';
+  await execute(trx, text, { messageId });
+}
+
+/** It went back before upstream took it, and draws another turn. */
+export async function reopenSchedule(trx: Transaction, messageId: string): Promise<void> {
+  const text = 'update scheduled_messages set is_open = true, paced_at = null where message_id = :messageId';
   await execute(trx, text, { messageId });
 }
 
@@ -89,7 +109,7 @@ export async function listScheduled(
   return await query<ScheduledMessage>(
     database,
     `select ${COLUMNS} from ${JOINED}
-      where sm.waba_id = :wabaId and sm.is_open and o.state = 'queued' ${conditions.join(' ')}
+      where sm.waba_id = :wabaId and sm.is_open and sm.broadcast_id is null and o.state = 'queued' ${conditions.join(' ')}
       order by sm.send_at, sm.message_id limit :limit`,
     { wabaId, phoneNumberId, conversationId: conversationId ?? null, afterAt, afterId, limit },
   );
@@ -104,7 +124,7 @@ export async function findScheduled(
   return await queryOne<ScheduledMessage>(
     database,
     `select ${COLUMNS} from ${JOINED}
-      where sm.message_id = :messageId and sm.waba_id = :wabaId and sm.is_open and o.state = 'queued'`,
+      where sm.message_id = :messageId and sm.waba_id = :wabaId and sm.is_open and sm.broadcast_id is null and o.state = 'queued'`,
     { messageId, wabaId },
   );
 }
@@ -117,6 +137,23 @@ const CANCELLED: SendError = {
   upstream: null,
 };
 
+/** Ends those whose sending has not begun; `which` is SQL over `scheduled_messages`. */
+export async function cancelOpen(trx: Transaction, which: string, bindings: Bindings): Promise<void> {
+  // Messages before schedules, as an attempt locks them.
+  const ended = await queryColumn<string>(
+    trx,
+    `update outbound_messages set state = 'failed', error = :error, finished_at = now()
+      where state = 'queued' and message_id in (select message_id from scheduled_messages where is_open and ${which})
+     returning message_id`,
+    { ...bindings, error: JSON.stringify(CANCELLED) },
+  );
+  await execute(
+    trx,
+    `update scheduled_messages set is_open = false, cancelled_at = now() where message_id = any (cast(:ended as bigint[]))`,
+    { ended },
+  );
+}
+
 /** Null: the WABA has no such message. Throws RequestError `message_not_scheduled`. */
 export async function cancelScheduled(
   { database, actor }: Asking,
@@ -126,16 +163,7 @@ export async function cancelScheduled(
   return await database.transaction(async (trx) => {
     const scheduled = await lockScheduled(trx, wabaId, messageId);
     if (scheduled === null) return null;
-    await execute(
-      trx,
-      `update outbound_messages set state = 'failed', error = :error, finished_at = now() where message_id = :messageId`,
-      { messageId, error: JSON.stringify(CANCELLED) },
-    );
-    await execute(
-      trx,
-      'update scheduled_messages set is_open = false, cancelled_at = now() where message_id = :messageId',
-      { messageId },
-    );
+    await cancelOpen(trx, 'message_id = :messageId', { messageId });
     // Its workflow starts now, and ends.
     await moveTask(trx, sendWorkflowId(messageId), { startsAt: null, summary: null });
     const about = { wabaId, target: `message ${messageId}`, detail: {} };

@@ -1,5 +1,6 @@
 import type { Transaction } from '../../../platform/postgres/database.ts';
 import { execute, queryOne } from '../../../platform/postgres/sql.ts';
+import { cancelOpen } from './scheduled-messages.ts';
 import type { SendError } from './send-error.ts';
 import { drawSendTime, numberPace } from './send-pacing.ts';
 
@@ -7,6 +8,8 @@ import { drawSendTime, numberPace } from './send-pacing.ts';
 type Held =
   | { kind: 'wait'; waitMs: number; reason: string }
   | { kind: 'ended'; error: SendError }
+  /** Its broadcast was cancelled, and it with it. */
+  | { kind: 'over'; state: 'failed' }
   | { kind: 'free'; retryMs: number | null };
 
 type Schedule = {
@@ -17,15 +20,18 @@ type Schedule = {
   pacedInMs: number | null;
   isSuspended: boolean;
   isNumberRemoved: boolean;
+  /** Of its broadcast; null: it is of none. */
+  broadcastState: string | null;
 };
 
-/** The scheduled messages of a number share this part of its pace, so that others go on beside them. */
-const SHARE = 0.7;
+/** The scheduled messages of a number, and those of broadcasts, share this part of its pace, so that others go on beside them. */
+export const SHARE = 0.7;
 
 /** The row of their pace; no recipient has this name. */
 const SCHEDULED = '*';
 
 const SUSPENSION_LOOK_MS = 60_000;
+const PAUSE_LOOK_MS = 5_000;
 
 type Message = { messageId: string; phoneNumberId: string };
 
@@ -40,7 +46,13 @@ export async function heldBySchedule(
 ): Promise<Held> {
   const schedule = await readSchedule(trx, messageId);
   if (schedule === null) return { kind: 'free', retryMs: null };
-  const { sendInMs, lastInMs, isSuspended } = schedule;
+  const { sendInMs, lastInMs, isSuspended, broadcastState } = schedule;
+  if (schedule.isOpen && broadcastState === 'cancelled') {
+    await cancelOpen(trx, 'message_id = :messageId', { messageId });
+    return { kind: 'over', state: 'failed' };
+  }
+  if (schedule.isOpen && broadcastState === 'paused')
+    return wait(PAUSE_LOOK_MS, 'its broadcast, which is paused');
   if (sendInMs > 0) return wait(sendInMs, 'its time');
   if (schedule.isNumberRemoved) return ended('phone_number_removed', 'The number was removed.');
   const leftMs = lastInMs ?? sendInMs + retryMs;
@@ -70,9 +82,10 @@ async function readSchedule(trx: Transaction, messageId: string): Promise<Schedu
     `select sm.is_open as "isOpen", ${untilMs('sm.send_at')} as "sendInMs", ${untilMs('sm.not_after')} as "lastInMs",
             cast(extract(epoch from sm.not_after - sm.send_at) * 1000 as double precision) as "retryMs",
             ${untilMs('sm.paced_at')} as "pacedInMs", t.suspended_at is not null as "isSuspended",
-            n.removed_at is not null as "isNumberRemoved"
+            n.removed_at is not null as "isNumberRemoved", b.state as "broadcastState"
        from scheduled_messages sm join phone_numbers n on n.phone_number_id = sm.phone_number_id
        join wabas w on w.waba_id = sm.waba_id join tenants t on t.id = w.tenant_id
+       left join broadcasts b on b.id = sm.broadcast_id
       where sm.message_id = :messageId`,
     { messageId },
   );

@@ -11,10 +11,14 @@ export async function lookAtTemplate(
   message: Readonly<Record<string, unknown>>,
 ): Promise<{ problem: TemplateProblem | null; category?: string }> {
   if (typeOf(message) !== 'template') return { problem: null };
-  const { name, language } = membersOf(message.template);
-  const named = { name: textOf(name), language: textOf(membersOf(language).code) };
-  const template = await findTemplate(database, wabaId, named);
+  const template = await findTemplate(database, wabaId, namedTemplate(message.template));
   if (template === null) return { problem: null };
   const { category } = template;
   return { problem: templateProblem(template, message.template), ...(category !== null && { category }) };
+}
+
+/** The template that the content of a message names. */
+export function namedTemplate(content: unknown): { name: string; language: string } {
+  const { name, language } = membersOf(content);
+  return { name: textOf(name), language: textOf(membersOf(language).code) };
 }

@@ -9,6 +9,7 @@ import {
   IS_EMPTY,
 } from '../../../features/customers/erase-customers.ts';
 import { forgetAliases } from '../../../features/customers/phone-aliases.ts';
+import { forgetBroadcasts } from '../../../features/messages/broadcasts/broadcast-store.ts';
 import {
   eraseMessages,
   expireFiles,
@@ -45,6 +46,7 @@ export function tenantRetentionSteps(
   return [
     step('files of tenants', expireMedia),
     step('messages of tenants', expireMessages),
+    step('broadcasts of tenants', expireBroadcasts),
     step('conversations of tenants', expireConversations),
     // Goes through all that have not changed for long, most of which have a conversation.
     { ...step('customers of tenants', expireContacts), everyMs: DAY_MS },
@@ -173,6 +175,17 @@ export const expireMessages = ofEachWaba('message_days', async (tools: Tools, li
   const take = async (found: ErasedMessage[]) => await eraseOld(tools, limit.wabaId, found);
   return await walk(tools.database, limit, after, { ...rows, mayGo: IS_AT_REST, take });
 });
+
+/** With the recipients that never had a message; the others go with their messages. */
+export const expireBroadcasts = ofEachWaba(
+  'message_days',
+  async ({ database }: Pick<Tools, 'database'>, limit, after) => {
+    const rows = { table: 'broadcasts', alias: 'b', time: 'created_at', columns: 'id', rows: 10 };
+    const mayGo = `b.state in ('draft', 'done', 'cancelled')`;
+    const take = async (found: { id: string }[]) => await forgetBroadcasts(database, idsOf(found));
+    return await walk(database, limit, after, { ...rows, mayGo, take });
+  },
+);
 
 async function eraseOld(
   { database, objectStore }: Tools,

@@ -5,6 +5,7 @@ import {
   renameRequester,
 } from '../../../features/keys/key-request-store.ts';
 import { deleteMailsTo } from '../../../features/mail/mails.ts';
+import { BROADCASTS_NAMED_IN } from '../../../features/messages/broadcasts/broadcast-store.ts';
 import { REPLAYS_NAMED_IN } from '../../../features/replays/replay-store.ts';
 import {
   countActiveOperators,
@@ -40,7 +41,13 @@ export const tenantStep: ErasureStep = {
   },
 };
 
-const NAMED_IN: NamedIn = [...KEYS_NAMED_IN, ...REPLAYS_NAMED_IN, ...ALERTS_NAMED_IN, ...USERS_NAMED_IN];
+const NAMED_IN: NamedIn = [
+  ...KEYS_NAMED_IN,
+  ...REPLAYS_NAMED_IN,
+  ...BROADCASTS_NAMED_IN,
+  ...ALERTS_NAMED_IN,
+  ...USERS_NAMED_IN,
+];
 
 /** The name goes where it stands beside what the user did. */
 export const userStep: ErasureStep = {

@@ -9,6 +9,7 @@ import {
   eraseCustomers,
 } from '../../../features/customers/erase-customers.ts';
 import { eraseAliases } from '../../../features/customers/phone-aliases.ts';
+import { eraseRecipients } from '../../../features/messages/broadcasts/broadcast-recipients.ts';
 import {
   eraseMessages,
   erasePacing,
@@ -235,7 +236,8 @@ const customer: ErasureStep = {
     if (erasure.kind === 'conversation' && gone.contacts === 0) return { after: null, counts: gone };
     const aliases = await eraseAliases(trx, wabaId, ids);
     const pacing = await erasePacing(trx, wabaId, ids);
-    return { after: null, counts: { ...gone, aliases, pacing } };
+    const broadcastRecipients = await eraseRecipients(trx, wabaId, ids);
+    return { after: null, counts: { ...gone, aliases, pacing, broadcastRecipients } };
   },
 };
 

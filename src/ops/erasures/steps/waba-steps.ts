@@ -7,6 +7,8 @@ import { UPSTREAM_PROBLEMS } from '../../../features/accounts/upstream-problems.
 import { USAGE_COSTS } from '../../../features/accounts/usage-costs.ts';
 import { CUSTOMER_TABLES } from '../../../features/customers/erase-customers.ts';
 import { PHONE_ALIASES } from '../../../features/customers/phone-aliases.ts';
+import { BROADCAST_RECIPIENTS } from '../../../features/messages/broadcasts/broadcast-recipients.ts';
+import { BROADCASTS } from '../../../features/messages/broadcasts/broadcast-store.ts';
 import { eraseEventsAndPayments } from '../../../features/messages/erase-messages.ts';
 import {
   eraseFilesOfWaba,
@@ -142,6 +144,8 @@ export const WABA_STEPS: readonly ErasureStep[] = [
   ...[table(MESSAGE_TABLES.catalogProducts), table(PHONE_ALIASES), table(MESSAGE_TABLES.pacing)],
   ...[
     REPLAYS,
+    BROADCAST_RECIPIENTS,
+    BROADCASTS,
     ALERT_NOTICES,
     ...ALERT_TABLES,
     UPSTREAM_PROBLEMS,

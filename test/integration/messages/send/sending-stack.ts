@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach } from 'vitest';
 import type { FaultRequest } from '../../../../dev/sandbox/fault-register.ts';
 import type { LoggedRequest, SentMessage } from '../../../../dev/sandbox/upstream-records.ts';
 import { startUpstreamServer } from '../../../../dev/sandbox/upstream-server.ts';
+import { makeBroadcastActivities } from '../../../../src/activities/send-broadcast.ts';
 import { makeSendMessageActivities } from '../../../../src/activities/send-message.ts';
 import { buildApp } from '../../../../src/api/app.ts';
 import { accessTokenPlace } from '../../../../src/features/accounts/sealed-columns.ts';
@@ -74,6 +75,7 @@ export async function startSendingBase(overrides: Record<string, string> = {}) {
     ...(await tenantWithKey(store.database, { wabaId: WABA, number: NUMBER, secondNumber: SECOND_NUMBER })),
     sandboxUrl: sandbox.url,
     addFault: (fault: FaultRequest) => control('POST', '/sandbox/faults', fault),
+    clearFaults: async (): Promise<void> => await control('DELETE', '/sandbox/faults'),
     clearUpstream: async () => {
       await control('DELETE', '/sandbox/faults');
       await control('DELETE', '/sandbox/requests');
@@ -197,7 +199,7 @@ async function startSendWorker(
   const { connection, client } = await connectTemporal(config.temporal);
   await registerSearchAttributes(connection, config.temporal.namespace);
   const workflowBundle = await loadWorkflowBundle(silentLogger);
-  const { deliveries: taskQueue, sends } = taskQueues(config.temporal.taskQueuePrefix);
+  const { deliveries: taskQueue, sends, operations } = taskQueues(config.temporal.taskQueuePrefix);
   const sender = openSendClient(config);
   const objectStore = openObjectStore(config.objectStore);
   const { sending } = config;
@@ -205,6 +207,7 @@ async function startSendWorker(
   const workers = await Promise.all([
     Worker.create({ connection, workflowBundle, taskQueue }),
     Worker.create({ connection, taskQueue: sends, activities: makeSendMessageActivities(tools) }),
+    Worker.create({ connection, taskQueue: operations, activities: makeBroadcastActivities(tools) }),
   ]);
   const running = workers.map((worker) => worker.run());
   const starter = startWorkflowStarter({

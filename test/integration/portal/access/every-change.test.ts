@@ -15,6 +15,8 @@ const WITHOUT_PROOF = [
   'POST /portal/sign-in/code',
   'POST /portal/sign-out',
   'POST /portal/tenant',
+  'POST /portal/w/:wabaId/broadcasts/:id/cancel',
+  'POST /portal/w/:wabaId/broadcasts/:id/pause',
   'POST /portal/w/:wabaId/conversations/search',
   'POST /portal/w/:wabaId/deliveries/search',
   'POST /portal/w/:wabaId/endpoints/:id/filter',

@@ -49,6 +49,7 @@ beforeAll(async () => {
     endpoints: await of('webhook_endpoints'),
     deliveries: `dlv_${(await of('deliveries')).replaceAll('-', '')}`,
     replays: await of('replays'),
+    broadcasts: await of('broadcasts'),
     conversations: await of('conversations'),
     keys: await of('api_keys'),
   };

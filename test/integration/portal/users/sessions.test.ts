@@ -158,6 +158,7 @@ describe('a session', () => {
     const polled = api.routes.filter(({ config }) => config?.polled).map(({ url }) => url);
     expect([...new Set(polled)].sort()).toEqual([
       '/portal/operator/deliveries/rows',
+      '/portal/w/:wabaId/broadcasts/:id/progress',
       '/portal/w/:wabaId/deliveries/rows',
       '/portal/w/:wabaId/endpoints/:id/tests/:deliveryId/outcome',
       '/portal/w/:wabaId/replays/:id/progress',

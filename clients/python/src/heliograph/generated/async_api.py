@@ -458,6 +458,95 @@ class AsyncApi(AsyncCore):
         """
         return await self._call(models.ScheduledMessage.model_validate_json, "POST", f"/api/external/messages/{path_part(id)}/cancel")
 
+    async def create_broadcast(self, body: requests.NewBroadcast) -> models.BroadcastDetails:
+        """Create a broadcast.
+
+        A draft of one template to many customers. Add its recipients, then start it. A key with limits on its messages cannot create or start one.
+
+        Scope: `send`.
+        """
+        return await self._call(models.BroadcastDetails.model_validate_json, "POST", "/api/external/broadcasts", body=body)
+
+    async def list_broadcasts(self, *, limit: int | None = None, cursor: str | None = None) -> models.BroadcastList:
+        """List broadcasts.
+
+        The newest first.
+
+        Scope: `read`.
+        """
+        return await self._call(models.BroadcastList.model_validate_json, "GET", "/api/external/broadcasts", query={"limit": limit, "cursor": cursor})
+
+    def iter_broadcasts(self, *, limit: int | None = None, cursor: str | None = None) -> AsyncIterator[models.Broadcast]:
+        """The entries of all pages of `list_broadcasts`, which are asked for while you read."""
+        return self._pages(lambda cursor: self.list_broadcasts(limit=limit, cursor=cursor), cursor)
+
+    async def add_broadcast_recipients(self, id: str, body: requests.NewRecipients) -> models.AddedRecipients:
+        """Add recipients to a broadcast.
+
+        Up to 1,000 in a body of up to 256 KiB, and 100,000 in all. Each line has its result: a recipient that the broadcast has is a `duplicate` and stays as it was, so a request may be repeated; an `invalid` line names its member and adds nothing. After the start: 409 `broadcast_started`.
+
+        Scope: `send`.
+        """
+        return await self._call(models.AddedRecipients.model_validate_json, "POST", f"/api/external/broadcasts/{path_part(id)}/recipients", body=body)
+
+    async def list_broadcast_recipients(self, id: str, *, limit: int | None = None, cursor: str | None = None, state: Literal["pending", "queued", "suppressed", "accepted", "delivered", "read", "failed", "unknown", "cancelled"] | None = None) -> models.BroadcastRecipientList:
+        """List the recipients of a broadcast.
+
+        In the order in which they were added, with how far the message of each is. `errorCode` of a failed one is upstream’s code, or the service’s own.
+
+        Scope: `read`.
+        """
+        return await self._call(models.BroadcastRecipientList.model_validate_json, "GET", f"/api/external/broadcasts/{path_part(id)}/recipients", query={"limit": limit, "cursor": cursor, "state": state})
+
+    def iter_broadcast_recipients(self, id: str, *, limit: int | None = None, cursor: str | None = None, state: Literal["pending", "queued", "suppressed", "accepted", "delivered", "read", "failed", "unknown", "cancelled"] | None = None) -> AsyncIterator[models.BroadcastRecipient]:
+        """The entries of all pages of `list_broadcast_recipients`, which are asked for while you read."""
+        return self._pages(lambda cursor: self.list_broadcast_recipients(id, limit=limit, cursor=cursor, state=state), cursor)
+
+    async def start_broadcast(self, id: str) -> models.BroadcastDetails:
+        """Start a broadcast.
+
+        From here on it cannot be changed. Each recipient gets one message. Broadcasts and scheduled messages of a number together take at most 70 % of its pace. It pauses itself when upstream stops the number (131048), the country (130497) or the template (132015), when the account is restricted, when the access token is refused, and when more than 40 of its last 200 messages failed; an alert says why. At most 5 run or are paused.
+
+        Scope: `send`.
+        """
+        return await self._call(models.BroadcastDetails.model_validate_json, "POST", f"/api/external/broadcasts/{path_part(id)}/start")
+
+    async def get_broadcast(self, id: str) -> models.BroadcastDetails:
+        """Get a broadcast.
+
+        Counts of recipients by how far their messages are. `erased` are those whose customers or messages were erased since.
+
+        Scope: `read`.
+        """
+        return await self._call(models.BroadcastDetails.model_validate_json, "GET", f"/api/external/broadcasts/{path_part(id)}")
+
+    async def pause_broadcast(self, id: str) -> models.BroadcastDetails:
+        """Pause a broadcast.
+
+        Messages whose sending has not begun wait until it is resumed.
+
+        Scope: `send`.
+        """
+        return await self._call(models.BroadcastDetails.model_validate_json, "POST", f"/api/external/broadcasts/{path_part(id)}/pause")
+
+    async def resume_broadcast(self, id: str) -> models.BroadcastDetails:
+        """Resume a broadcast.
+
+        Continues where it was paused. Failures before this moment do not pause it again. Failed recipients stay failed.
+
+        Scope: `send`.
+        """
+        return await self._call(models.BroadcastDetails.model_validate_json, "POST", f"/api/external/broadcasts/{path_part(id)}/resume")
+
+    async def cancel_broadcast(self, id: str) -> models.BroadcastDetails:
+        """Cancel a broadcast.
+
+        Ends it permanently. Messages whose sending has not begun are not sent, and give no `status` event.
+
+        Scope: `send`.
+        """
+        return await self._call(models.BroadcastDetails.model_validate_json, "POST", f"/api/external/broadcasts/{path_part(id)}/cancel")
+
     async def mark_message_read(self, id: str, body: requests.MarkMessageReadRequest | None = None) -> models.MarkMessageReadResponse:
         """Mark a message as read.
 

@@ -25,6 +25,19 @@ class AccountIdentityPhoneNumbersItem(Model):
     quality_rating: str | None = Field(default=None, alias="qualityRating")
 
 
+class AddedRecipients(Model):
+    added: int
+    duplicate: int
+    invalid: int
+    lines: list[AddedRecipientsLinesItem]
+
+
+class AddedRecipientsLinesItem(Model):
+    result: Literal["added", "duplicate", "invalid"] | str
+    param: str | None = Field(default=None)
+    message: str | None = Field(default=None)
+
+
 class ApiKey(Model):
     id: str
     prefix: str
@@ -35,6 +48,73 @@ class ApiKey(Model):
     created_at: datetime = Field(alias="createdAt")
     expires_at: datetime | None = Field(alias="expiresAt")
     last_used_at: datetime | None = Field(alias="lastUsedAt")
+
+
+class Broadcast(Model):
+    id: str
+    name: str
+    phone_number_id: str = Field(alias="phoneNumberId")
+    template: dict[str, Any]
+    state: Literal["draft", "scheduled", "running", "paused", "done", "cancelled"] | str
+    paused_because: str | None = Field(alias="pausedBecause")
+    recipients: int
+    pending: int
+    send_at: datetime | None = Field(alias="sendAt")
+    requested_by: str = Field(alias="requestedBy")
+    created_at: datetime = Field(alias="createdAt")
+    started_at: datetime | None = Field(alias="startedAt")
+    finished_at: datetime | None = Field(alias="finishedAt")
+
+
+class BroadcastDetails(Model):
+    id: str
+    name: str
+    phone_number_id: str = Field(alias="phoneNumberId")
+    template: dict[str, Any]
+    state: Literal["draft", "scheduled", "running", "paused", "done", "cancelled"] | str
+    paused_because: str | None = Field(alias="pausedBecause")
+    recipients: int
+    pending: int
+    send_at: datetime | None = Field(alias="sendAt")
+    requested_by: str = Field(alias="requestedBy")
+    created_at: datetime = Field(alias="createdAt")
+    started_at: datetime | None = Field(alias="startedAt")
+    finished_at: datetime | None = Field(alias="finishedAt")
+    counts: BroadcastDetailsCounts
+
+
+class BroadcastDetailsCounts(Model):
+    pending: int
+    queued: int
+    suppressed: int
+    accepted: int
+    delivered: int
+    read: int
+    failed: int
+    unknown: int
+    cancelled: int
+    erased: int
+    failed_by_code: dict[str, int] = Field(alias="failedByCode")
+
+
+class BroadcastList(Model):
+    data: list[Broadcast]
+    has_more: bool = Field(alias="hasMore")
+    next_cursor: str | None = Field(alias="nextCursor")
+
+
+class BroadcastRecipient(Model):
+    to: str
+    ref: str | None
+    state: Literal["pending", "queued", "suppressed", "accepted", "delivered", "read", "failed", "unknown", "cancelled"] | str
+    service_message_id: str | None = Field(alias="serviceMessageId")
+    error_code: str | None = Field(alias="errorCode")
+
+
+class BroadcastRecipientList(Model):
+    data: list[BroadcastRecipient]
+    has_more: bool = Field(alias="hasMore")
+    next_cursor: str | None = Field(alias="nextCursor")
 
 
 class ChangedWebhookEndpoint(Model):
@@ -366,7 +446,7 @@ class ErasureReportSignature(Model):
     value: str
 
 
-ErrorCode: TypeAlias = "Literal[\"invalid_api_key\", \"expired_api_key\", \"ip_not_allowed\", \"insufficient_scope\", \"recipient_not_open\", \"recipient_opted_out\", \"unknown_opt_out\", \"opt_out_of_upstream\", \"invalid_signature\", \"media_url_expired\", \"invalid_media_signature\", \"verification_failed\", \"invalid_parameter\", \"invalid_cursor\", \"invalid_request\", \"invalid_json\", \"not_found\", \"route_not_found\", \"method_not_allowed\", \"erased\", \"unknown_customer\", \"unknown_conversation\", \"request_timeout\", \"body_too_large\", \"storage_quota_exceeded\", \"upload_quota_exceeded\", \"message_limit_reached\", \"unsupported_media_type\", \"waiting_choice_required\", \"secret_in_use\", \"no_signing_key\", \"url_not_verified\", \"url_is_webhook_endpoint\", \"no_operations_url\", \"too_many_endpoints\", \"nothing_to_replay\", \"delivery_settled\", \"attempt_under_way\", \"delivery_not_first\", \"delivery_held\", \"test_event_pending\", \"deliveries_pending\", \"endpoint_not_enabled\", \"tenant_suspended\", \"scope_not_grantable\", \"unknown_tenant\", \"unknown_waba\", \"unknown_key\", \"unknown_user\", \"user_exists\", \"user_differs\", \"too_many_links\", \"unknown_operations_hook\", \"too_many_operations_hooks\", \"key_differs\", \"external_id_taken\", \"tenant_has_external_id\", \"tenant_in_use\", \"waba_taken\", \"phone_number_taken\", \"too_many_replays\", \"replay_finished\", \"replay_too_large\", \"invalid_url\", \"unknown_phone_number\", \"unknown_endpoint\", \"unknown_delivery\", \"unknown_media\", \"media_expired\", \"wrong_media_type\", \"unsupported_file_type\", \"file_too_large\", \"invalid_multipart\", \"too_many_uploads\", \"too_many_streams\", \"template_paused\", \"template_disabled\", \"template_variables_wrong\", \"message_not_scheduled\", \"too_many_scheduled\", \"conversation_of_group\", \"message_not_inbound\", \"payment_configuration_required\", \"idempotency_key_in_flight\", \"idempotency_key_reused\", \"upstream_refused\", \"access_token_missing\", \"upstream_unavailable\", \"outcome_unknown\", \"message_not_sent\", \"rate_limit_exceeded\", \"headers_too_large\", \"internal_error\", \"service_unavailable\"] | str"
+ErrorCode: TypeAlias = "Literal[\"invalid_api_key\", \"expired_api_key\", \"ip_not_allowed\", \"insufficient_scope\", \"recipient_not_open\", \"recipient_opted_out\", \"unknown_opt_out\", \"opt_out_of_upstream\", \"invalid_signature\", \"media_url_expired\", \"invalid_media_signature\", \"verification_failed\", \"invalid_parameter\", \"invalid_cursor\", \"invalid_request\", \"invalid_json\", \"not_found\", \"route_not_found\", \"method_not_allowed\", \"erased\", \"unknown_customer\", \"unknown_conversation\", \"request_timeout\", \"body_too_large\", \"storage_quota_exceeded\", \"upload_quota_exceeded\", \"message_limit_reached\", \"unsupported_media_type\", \"waiting_choice_required\", \"secret_in_use\", \"no_signing_key\", \"url_not_verified\", \"url_is_webhook_endpoint\", \"no_operations_url\", \"too_many_endpoints\", \"nothing_to_replay\", \"delivery_settled\", \"attempt_under_way\", \"delivery_not_first\", \"delivery_held\", \"test_event_pending\", \"deliveries_pending\", \"endpoint_not_enabled\", \"tenant_suspended\", \"scope_not_grantable\", \"unknown_tenant\", \"unknown_waba\", \"unknown_key\", \"unknown_user\", \"user_exists\", \"user_differs\", \"too_many_links\", \"unknown_operations_hook\", \"too_many_operations_hooks\", \"key_differs\", \"external_id_taken\", \"tenant_has_external_id\", \"tenant_in_use\", \"waba_taken\", \"phone_number_taken\", \"too_many_replays\", \"replay_finished\", \"replay_too_large\", \"invalid_url\", \"unknown_phone_number\", \"unknown_endpoint\", \"unknown_delivery\", \"unknown_media\", \"media_expired\", \"wrong_media_type\", \"unsupported_file_type\", \"file_too_large\", \"invalid_multipart\", \"too_many_uploads\", \"too_many_streams\", \"template_paused\", \"template_disabled\", \"template_variables_wrong\", \"message_not_scheduled\", \"too_many_scheduled\", \"too_many_broadcasts\", \"broadcast_started\", \"broadcast_not_started\", \"broadcast_finished\", \"broadcast_empty\", \"broadcast_too_large\", \"conversation_of_group\", \"message_not_inbound\", \"payment_configuration_required\", \"idempotency_key_in_flight\", \"idempotency_key_reused\", \"upstream_refused\", \"access_token_missing\", \"upstream_unavailable\", \"outcome_unknown\", \"message_not_sent\", \"rate_limit_exceeded\", \"headers_too_large\", \"internal_error\", \"service_unavailable\"] | str"
 
 
 class Event(Model):

@@ -61,6 +61,28 @@ class MessageMove(TypedDict):
 MessageToSend: TypeAlias = "SendText | SendImage | SendVideo | SendAudio | SendDocument | SendSticker | SendLocation | SendContacts | SendReaction | SendTemplate | SendInteractiveButton | SendInteractiveList | SendInteractiveProduct | SendInteractiveProductList | SendInteractiveCarousel | SendInteractiveCatalogMessage | SendInteractiveFlow | SendInteractiveCtaUrl | SendInteractiveLocationRequestMessage | SendInteractiveAddressMessage | SendInteractiveRequestContactInfo | SendInteractiveCallPermissionRequest | SendInteractiveVoiceCall | SendInteractiveOrderDetails | SendInteractiveOrderStatus"
 
 
+class NewBroadcast(TypedDict):
+    name: str
+    """For people."""
+    phoneNumberId: str
+    """The number that it leaves from."""
+    template: NewBroadcastTemplate
+    """Upstream’s own object of a template message, with the components that are the same for all recipients."""
+    sendAt: NotRequired[datetime | str]
+    """Once started, it begins then, with its offset: 30 seconds to 35 days ahead. Left out: at its start."""
+
+
+class NewBroadcastTemplate(TypedDict):
+    """Upstream’s own object of a template message, with the components that are the same for all recipients."""
+
+    name: str
+    language: NewBroadcastTemplateLanguage
+
+
+class NewBroadcastTemplateLanguage(TypedDict):
+    code: str
+
+
 class NewOptOut(TypedDict):
     customer: str
     """A phone number in any usual form, or a business-scoped user id."""
@@ -69,6 +91,19 @@ class NewOptOut(TypedDict):
     scope: Literal["marketing", "all"]
     reason: NotRequired[str]
     """For people; erased with the customer."""
+
+
+class NewRecipients(TypedDict):
+    recipients: list[NewRecipientsRecipientsItem]
+
+
+class NewRecipientsRecipientsItem(TypedDict):
+    to: str
+    """A phone number in any usual form, or a business-scoped user id."""
+    parameters: NotRequired[list[str] | dict[str, str]]
+    """The variables of the body of the template: by their place, or by their names."""
+    ref: NotRequired[str]
+    """Your own name for the recipient."""
 
 
 class NewWebhookEndpoint(TypedDict):

@@ -1,0 +1,231 @@
+import type { ErasedTable } from '../../../platform/erasing.ts';
+import type { Database, Transaction } from '../../../platform/postgres/database.ts';
+import { execute, query, queryColumn } from '../../../platform/postgres/sql.ts';
+import type { BodyParameters } from './broadcast-message.ts';
+
+/**
+ * pending: has no message yet; queued: its message waits for its turn, or is being sent; suppressed: the customer wants none; unknown: upstream may have
+ * it or not; cancelled: the broadcast was cancelled before its turn.
+ */
+export const RECIPIENT_STATES = [
+  'pending',
+  'queued',
+  'suppressed',
+  'accepted',
+  'delivered',
+  'read',
+  'failed',
+  'unknown',
+  'cancelled',
+] as const;
+export type RecipientState = (typeof RECIPIENT_STATES)[number];
+
+export type NewRecipient = {
+  /** Digits of a phone, or a business-scoped user id. */
+  recipient: string;
+  ref: string | null;
+  parameters: BodyParameters | null;
+};
+
+/** Returns those that it did not have. */
+export async function insertRecipients(
+  trx: Transaction,
+  { wabaId, broadcastId }: { wabaId: string; broadcastId: string },
+  recipients: readonly NewRecipient[],
+): Promise<Set<string>> {
+  const added = await queryColumn<string>(
+    trx,
+    `insert into broadcast_recipients (broadcast_id, waba_id, recipient, ref, parameters)
+     select cast(:broadcastId as bigint), cast(:wabaId as text), recipient, ref, parameters
+       from unnest(:recipients::text[], :refs::text[], :parameters::text[]) as g (recipient, ref, parameters)
+     on conflict do nothing returning recipient`,
+    {
+      broadcastId,
+      wabaId,
+      recipients: recipients.map(({ recipient }) => recipient),
+      refs: recipients.map(({ ref }) => ref),
+      parameters: recipients.map(({ parameters }) =>
+        parameters === null ? null : JSON.stringify(parameters),
+      ),
+    },
+  );
+  return new Set(added);
+}
+
+export type PendingRecipient = NewRecipient & { id: string };
+
+type PendingRow = Omit<PendingRecipient, 'parameters'> & { parameters: string | null };
+
+/** The next that have no message, in the order in which they were added. */
+export async function nextPending(
+  database: Database,
+  broadcastId: string,
+  limit: number,
+): Promise<PendingRecipient[]> {
+  const rows = await query<PendingRow>(
+    database,
+    `select id, recipient, ref, parameters from broadcast_recipients
+      where broadcast_id = :broadcastId and state = 'pending' order by id limit :limit`,
+    { broadcastId, limit },
+  );
+  return rows.map(({ parameters, ...row }) => ({
+    ...row,
+    parameters: parameters === null ? null : (JSON.parse(parameters) as BodyParameters),
+  }));
+}
+
+export type RecipientKey = { broadcastId: string; recipientId: string };
+
+/** Locks a recipient that gets its message now. False: it has one, or its broadcast does not run. */
+export async function takeRecipient(trx: Transaction, key: RecipientKey): Promise<boolean> {
+  const rows = await query(
+    trx,
+    `select 1 from broadcast_recipients r join broadcasts b on b.id = r.broadcast_id
+      where r.broadcast_id = :broadcastId and r.id = :recipientId and r.state = 'pending' and b.state = 'running'
+        for update of r`,
+    key,
+  );
+  return rows.length > 0;
+}
+
+export async function bindRecipient(trx: Transaction, key: RecipientKey, messageId: string): Promise<void> {
+  await execute(
+    trx,
+    `update broadcast_recipients set state = 'queued', message_id = :messageId
+      where broadcast_id = :broadcastId and id = :recipientId`,
+    { ...key, messageId },
+  );
+}
+
+export async function suppressRecipient(database: Database, key: RecipientKey): Promise<void> {
+  await execute(
+    database,
+    `update broadcast_recipients set state = 'suppressed'
+      where broadcast_id = :broadcastId and id = :recipientId and state = 'pending'`,
+    key,
+  );
+}
+
+/** Whether a message of it is to be sent, or to be sent again. */
+export async function isUnderWay(database: Database, broadcastId: string): Promise<boolean> {
+  const rows = await query(
+    database,
+    `select 1 from broadcast_recipients r join outbound_messages o on o.message_id = r.message_id
+      where r.broadcast_id = :broadcastId and r.state = 'queued' and o.state in ('queued', 'sending')
+      order by r.id desc limit 1`,
+    { broadcastId },
+  );
+  return rows.length > 0;
+}
+
+/** SQL: the code of an error that ended a message, of upstream where there is one. */
+const ERROR_CODE = `coalesce(substring(f.content from '"errors"[^}]*"code"\\s*:\\s*"?(\\d{1,10})'),
+  substring(o.error from '"upstream":\\{.*"code":\\s*"?(\\d{1,10})'), substring(o.error from '^\\{"code":"([a-z_]+)"'))`;
+
+const OPTED_OUT = `o.error like '{"code":"recipient_opted_out"%'`;
+
+/** SQL: recipients of a broadcast with how far each is; `where` is SQL over `r`. */
+function judged(where: string): string {
+  return `select r.id, r.recipient, r.ref, r.message_id, o.created_at,
+      case when r.state = 'pending' and b.state = 'cancelled' or sm.cancelled_at is not null then 'cancelled'
+           when o.message_id is null or ${OPTED_OUT} then case when r.state = 'pending' then 'pending' else 'suppressed' end
+           when o.state in ('queued', 'sending') then 'queued'
+           when o.state <> 'accepted' then o.state
+           when s.status = 'played' then 'read'
+           when s.status in ('delivered', 'read', 'failed') then s.status
+           else 'accepted' end as state,
+      ${ERROR_CODE} as code
+    from broadcast_recipients r join broadcasts b on b.id = r.broadcast_id
+    left join outbound_messages o on o.message_id = r.message_id
+    left join scheduled_messages sm on sm.message_id = r.message_id
+    left join message_states s on s.phone_number_id = o.phone_number_id and s.upstream_id = o.upstream_id
+    left join message_statuses f on s.status = 'failed' and f.phone_number_id = o.phone_number_id
+          and f.upstream_id = o.upstream_id and f.status = 'failed' and f.participant = ''
+   where r.broadcast_id = :broadcastId ${where}`;
+}
+
+export type RecipientCounts = Record<RecipientState, number> & { failedByCode: Record<string, number> };
+
+export async function countRecipients(database: Database, broadcastId: string): Promise<RecipientCounts> {
+  const rows = await query<{ state: RecipientState; code: string | null; n: number }>(
+    database,
+    `select state, case when state = 'failed' then code end as code, cast(count(*) as integer) as n
+       from (${judged('')}) as j group by 1, 2 order by n desc, code`,
+    { broadcastId },
+  );
+  const states = Object.fromEntries(RECIPIENT_STATES.map((state) => [state, 0]));
+  const failedByCode: Record<string, number> = {};
+  for (const { state, code, n } of rows) {
+    states[state] = (states[state] ?? 0) + n;
+    if (state === 'failed') failedByCode[code ?? 'unknown'] = n;
+  }
+  return { ...(states as Record<RecipientState, number>), failedByCode };
+}
+
+export type Recipient = {
+  id: string;
+  recipient: string;
+  ref: string | null;
+  messageId: string | null;
+  state: RecipientState;
+  /** Of one that failed. */
+  code: string | null;
+};
+
+/** Those behind `afterId`, in the order in which they were added. */
+export async function listRecipients(
+  database: Database,
+  broadcastId: string,
+  { state, afterId, limit }: { state: RecipientState | null; afterId: string | null; limit: number },
+): Promise<Recipient[]> {
+  return await query<Recipient>(
+    database,
+    `select id, recipient, ref, message_id as "messageId", state, case when state = 'failed' then code end as code
+       from (${judged('and r.id > coalesce(cast(:afterId as bigint), 0)')}) as j
+      where cast(:state as text) is null or state = :state order by id limit :limit`,
+    { broadcastId, state, afterId, limit },
+  );
+}
+
+/** What came of the last messages since a time: newest first, at most `limit`; those under way are no outcome. */
+export async function lastOutcomes(
+  database: Database,
+  { broadcastId, since, limit }: { broadcastId: string; since: Date; limit: number },
+): Promise<{ state: RecipientState; code: string | null }[]> {
+  return await query(
+    database,
+    `select state, code
+       from (${judged(`and r.state = 'queued' and r.id < coalesce(
+               (select p.id from broadcast_recipients p where p.broadcast_id = :broadcastId and p.state = 'pending' order by p.id limit 1),
+               9223372036854775807) and o.created_at >= :since`)}) as j
+      where state not in ('queued', 'suppressed', 'cancelled') order by id desc limit :limit`,
+    { broadcastId, since, limit },
+  );
+}
+
+export const BROADCAST_RECIPIENTS: ErasedTable = {
+  table: 'broadcast_recipients',
+  count: 'broadcastRecipients',
+  key: 'broadcast_id, id',
+};
+
+/** Of customers with these ids, also those that have no message yet. */
+export async function eraseRecipients(
+  trx: Transaction,
+  wabaId: string,
+  recipients: readonly string[],
+): Promise<number> {
+  return await execute(
+    trx,
+    'delete from broadcast_recipients where waba_id = :wabaId and recipient = any (cast(:recipients as text[]))',
+    { wabaId, recipients },
+  );
+}
+
+export async function eraseRecipientsOf(trx: Transaction, messageIds: readonly string[]): Promise<number> {
+  return await execute(
+    trx,
+    'delete from broadcast_recipients where message_id = any (cast(:messageIds as bigint[]))',
+    { messageIds },
+  );
+}
