@@ -14,7 +14,7 @@ import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { type Bindings, deleteUpTo, execute, query, queryColumn } from '../../platform/postgres/sql.ts';
 import { deleteTasks, findTasks } from '../../platform/temporal/workflow-tasks.ts';
-import { eraseRecipientsOf } from './broadcasts/broadcast-recipients.ts';
+import { eraseRecipientsOf } from './erase-broadcasts.ts';
 import type { ErasedMessage } from './erased-messages.ts';
 import { mediaWorkflowId } from './media/media.ts';
 import { erasedName, localMessageId } from './messages.ts';

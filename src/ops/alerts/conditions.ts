@@ -6,7 +6,7 @@ import { listExpiringCertificates } from '../../features/endpoints/endpoint-cert
 import { listEndpointTroubles, listFinalFailures } from '../../features/endpoints/endpoint-troubles.ts';
 import { waitingKeyRequests } from '../../features/keys/key-requests.ts';
 import { listFailedMails } from '../../features/mail/mails.ts';
-import { listPausedBroadcasts } from '../../features/messages/broadcasts/broadcast-store.ts';
+import { listPausedBroadcasts } from '../../features/messages/paused-broadcasts.ts';
 import { numbersWithMessages } from '../../features/messages/messages.ts';
 import { listReachedUsage } from '../../features/messages/usage-days.ts';
 import { listUnclaimed, listUnreadable } from '../../ingest/bodies/quarantine.ts';

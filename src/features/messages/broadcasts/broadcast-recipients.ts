@@ -1,4 +1,3 @@
-import type { ErasedTable } from '../../../platform/erasing.ts';
 import type { Database, Transaction } from '../../../platform/postgres/database.ts';
 import { execute, query, queryColumn } from '../../../platform/postgres/sql.ts';
 import type { BodyParameters } from './broadcast-message.ts';
@@ -200,32 +199,5 @@ export async function lastOutcomes(
                9223372036854775807) and o.created_at >= :since`)}) as j
       where state not in ('queued', 'suppressed', 'cancelled') order by id desc limit :limit`,
     { broadcastId, since, limit },
-  );
-}
-
-export const BROADCAST_RECIPIENTS: ErasedTable = {
-  table: 'broadcast_recipients',
-  count: 'broadcastRecipients',
-  key: 'broadcast_id, id',
-};
-
-/** Of customers with these ids, also those that have no message yet. */
-export async function eraseRecipients(
-  trx: Transaction,
-  wabaId: string,
-  recipients: readonly string[],
-): Promise<number> {
-  return await execute(
-    trx,
-    'delete from broadcast_recipients where waba_id = :wabaId and recipient = any (cast(:recipients as text[]))',
-    { wabaId, recipients },
-  );
-}
-
-export async function eraseRecipientsOf(trx: Transaction, messageIds: readonly string[]): Promise<number> {
-  return await execute(
-    trx,
-    'delete from broadcast_recipients where message_id = any (cast(:messageIds as bigint[]))',
-    { messageIds },
   );
 }

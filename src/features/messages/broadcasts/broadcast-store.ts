@@ -1,4 +1,3 @@
-import type { ErasedTable, NamedIn } from '../../../platform/erasing.ts';
 import type { Database, Transaction } from '../../../platform/postgres/database.ts';
 import { execute, query, queryOne, queryOnly } from '../../../platform/postgres/sql.ts';
 
@@ -128,30 +127,3 @@ export async function addToRecipients(trx: Transaction, broadcastId: string, add
     'update broadcasts set recipients = recipients + :added where id = :broadcastId returning recipients';
   return (await queryOnly<{ recipients: number }>(trx, text, { broadcastId, added })).recipients;
 }
-
-/** Broadcasts that paused themselves, and wait for a decision. */
-export async function listPausedBroadcasts(
-  database: Database,
-  limit: number,
-): Promise<{ id: string; wabaId: string; tenantId: string; name: string; reason: string }[]> {
-  return await query(
-    database,
-    `select b.id, b.waba_id as "wabaId", w.tenant_id as "tenantId", b.name, b.paused_because as reason
-       from broadcasts b join wabas w on w.waba_id = b.waba_id and w.removed_at is null
-      where b.paused_because is not null and b.state = 'paused' order by b.id limit :limit`,
-    { limit },
-  );
-}
-
-/** Only those that have ended or were never started, with their recipients. */
-export async function forgetBroadcasts(database: Database, ids: readonly string[]): Promise<void> {
-  await execute(
-    database,
-    `delete from broadcasts where id = any (cast(:ids as bigint[])) and state in ('draft', 'done', 'cancelled')`,
-    { ids },
-  );
-}
-
-export const BROADCASTS: ErasedTable = { table: 'broadcasts', count: 'broadcasts', key: 'id' };
-
-export const BROADCASTS_NAMED_IN: NamedIn = [['broadcasts', 'requested_by']];

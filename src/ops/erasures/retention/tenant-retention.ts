@@ -9,7 +9,7 @@ import {
   IS_EMPTY,
 } from '../../../features/customers/erase-customers.ts';
 import { forgetAliases } from '../../../features/customers/phone-aliases.ts';
-import { forgetBroadcasts } from '../../../features/messages/broadcasts/broadcast-store.ts';
+import { forgetBroadcasts } from '../../../features/messages/erase-broadcasts.ts';
 import {
   eraseMessages,
   expireFiles,

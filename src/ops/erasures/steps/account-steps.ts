@@ -5,7 +5,7 @@ import {
   renameRequester,
 } from '../../../features/keys/key-request-store.ts';
 import { deleteMailsTo } from '../../../features/mail/mails.ts';
-import { BROADCASTS_NAMED_IN } from '../../../features/messages/broadcasts/broadcast-store.ts';
+import { BROADCASTS_NAMED_IN } from '../../../features/messages/erase-broadcasts.ts';
 import { REPLAYS_NAMED_IN } from '../../../features/replays/replay-store.ts';
 import {
   countActiveOperators,

@@ -9,7 +9,7 @@ import {
   eraseCustomers,
 } from '../../../features/customers/erase-customers.ts';
 import { eraseAliases } from '../../../features/customers/phone-aliases.ts';
-import { eraseRecipients } from '../../../features/messages/broadcasts/broadcast-recipients.ts';
+import { eraseRecipients } from '../../../features/messages/erase-broadcasts.ts';
 import {
   eraseMessages,
   erasePacing,

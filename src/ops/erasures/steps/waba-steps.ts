@@ -7,8 +7,7 @@ import { UPSTREAM_PROBLEMS } from '../../../features/accounts/upstream-problems.
 import { USAGE_COSTS } from '../../../features/accounts/usage-costs.ts';
 import { CUSTOMER_TABLES } from '../../../features/customers/erase-customers.ts';
 import { PHONE_ALIASES } from '../../../features/customers/phone-aliases.ts';
-import { BROADCAST_RECIPIENTS } from '../../../features/messages/broadcasts/broadcast-recipients.ts';
-import { BROADCASTS } from '../../../features/messages/broadcasts/broadcast-store.ts';
+import { BROADCAST_RECIPIENTS, BROADCASTS } from '../../../features/messages/erase-broadcasts.ts';
 import { eraseEventsAndPayments } from '../../../features/messages/erase-messages.ts';
 import {
   eraseFilesOfWaba,

@@ -4,7 +4,7 @@ import { noteProblems } from '../../../../src/features/accounts/upstream-problem
 import { noteOptOut } from '../../../../src/features/customers/tenant-opt-outs.ts';
 import { createKey } from '../../../../src/features/keys/api-keys.ts';
 import { stepBroadcast } from '../../../../src/features/messages/broadcasts/broadcast-steps.ts';
-import { listPausedBroadcasts } from '../../../../src/features/messages/broadcasts/broadcast-store.ts';
+import { listPausedBroadcasts } from '../../../../src/features/messages/paused-broadcasts.ts';
 import { takeSendTurn } from '../../../../src/features/messages/send/outbound-messages.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { query, queryColumn } from '../../../../src/platform/postgres/sql.ts';
