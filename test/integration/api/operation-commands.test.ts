@@ -90,6 +90,7 @@ const IN_THE_API: Readonly<Record<string, string>> = {
   invalid_value: 'invalid_parameter',
   unknown_endpoint: 'not_found',
   unknown_replay: 'not_found',
+  unknown_broadcast: 'not_found',
   unknown_delivery: 'not_found',
   https_required: 'invalid_url',
   address_not_allowed: 'invalid_url',
