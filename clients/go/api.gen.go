@@ -16,6 +16,11 @@ const (
 	ErrorCodeAccessTokenMissing           ErrorCode = "access_token_missing"
 	ErrorCodeAttemptUnderWay              ErrorCode = "attempt_under_way"
 	ErrorCodeBodyTooLarge                 ErrorCode = "body_too_large"
+	ErrorCodeBroadcastEmpty               ErrorCode = "broadcast_empty"
+	ErrorCodeBroadcastFinished            ErrorCode = "broadcast_finished"
+	ErrorCodeBroadcastNotStarted          ErrorCode = "broadcast_not_started"
+	ErrorCodeBroadcastStarted             ErrorCode = "broadcast_started"
+	ErrorCodeBroadcastTooLarge            ErrorCode = "broadcast_too_large"
 	ErrorCodeConversationOfGroup          ErrorCode = "conversation_of_group"
 	ErrorCodeDeliveriesPending            ErrorCode = "deliveries_pending"
 	ErrorCodeDeliveryHeld                 ErrorCode = "delivery_held"
@@ -75,6 +80,7 @@ const (
 	ErrorCodeTenantInUse                  ErrorCode = "tenant_in_use"
 	ErrorCodeTenantSuspended              ErrorCode = "tenant_suspended"
 	ErrorCodeTestEventPending             ErrorCode = "test_event_pending"
+	ErrorCodeTooManyBroadcasts            ErrorCode = "too_many_broadcasts"
 	ErrorCodeTooManyEndpoints             ErrorCode = "too_many_endpoints"
 	ErrorCodeTooManyLinks                 ErrorCode = "too_many_links"
 	ErrorCodeTooManyOperationsHooks       ErrorCode = "too_many_operations_hooks"
@@ -125,6 +131,23 @@ type AccountIdentityPhoneNumbersItem struct {
 	VerifiedName       string `json:"verifiedName"`
 }
 
+// AddedRecipients defines model for AddedRecipients.
+type AddedRecipients struct {
+	Added     int                        `json:"added"`
+	Duplicate int                        `json:"duplicate"`
+	Invalid   int                        `json:"invalid"`
+	Lines     []AddedRecipientsLinesItem `json:"lines"`
+}
+
+// AddedRecipientsLinesItem defines model for AddedRecipientsLinesItem.
+type AddedRecipientsLinesItem struct {
+	Message string `json:"message,omitempty"`
+	Param   string `json:"param,omitempty"`
+
+	// Result One of added, duplicate, invalid.
+	Result string `json:"result"`
+}
+
 // APIKey defines model for ApiKey.
 type APIKey struct {
 	CreatedAt  time.Time  `json:"createdAt"`
@@ -136,6 +159,85 @@ type APIKey struct {
 	Prefix     string     `json:"prefix"`
 	Scopes     []string   `json:"scopes"`
 	WabaID     string     `json:"wabaId"`
+}
+
+// Broadcast defines model for Broadcast.
+type Broadcast struct {
+	CreatedAt     time.Time  `json:"createdAt"`
+	FinishedAt    *time.Time `json:"finishedAt"`
+	ID            string     `json:"id"`
+	Name          string     `json:"name"`
+	PausedBecause *string    `json:"pausedBecause"`
+	Pending       int        `json:"pending"`
+	PhoneNumberID string     `json:"phoneNumberId"`
+	Recipients    int        `json:"recipients"`
+	RequestedBy   string     `json:"requestedBy"`
+	SendAt        *time.Time `json:"sendAt"`
+	StartedAt     *time.Time `json:"startedAt"`
+
+	// State One of draft, scheduled, running, paused, done, cancelled.
+	State    string          `json:"state"`
+	Template json.RawMessage `json:"template"`
+}
+
+// BroadcastDetails defines model for BroadcastDetails.
+type BroadcastDetails struct {
+	Counts        BroadcastDetailsCounts `json:"counts"`
+	CreatedAt     time.Time              `json:"createdAt"`
+	FinishedAt    *time.Time             `json:"finishedAt"`
+	ID            string                 `json:"id"`
+	Name          string                 `json:"name"`
+	PausedBecause *string                `json:"pausedBecause"`
+	Pending       int                    `json:"pending"`
+	PhoneNumberID string                 `json:"phoneNumberId"`
+	Recipients    int                    `json:"recipients"`
+	RequestedBy   string                 `json:"requestedBy"`
+	SendAt        *time.Time             `json:"sendAt"`
+	StartedAt     *time.Time             `json:"startedAt"`
+
+	// State One of draft, scheduled, running, paused, done, cancelled.
+	State    string          `json:"state"`
+	Template json.RawMessage `json:"template"`
+}
+
+// BroadcastDetailsCounts defines model for BroadcastDetailsCounts.
+type BroadcastDetailsCounts struct {
+	Accepted     int            `json:"accepted"`
+	Cancelled    int            `json:"cancelled"`
+	Delivered    int            `json:"delivered"`
+	Erased       int            `json:"erased"`
+	Failed       int            `json:"failed"`
+	FailedByCode map[string]int `json:"failedByCode"`
+	Pending      int            `json:"pending"`
+	Queued       int            `json:"queued"`
+	Read         int            `json:"read"`
+	Suppressed   int            `json:"suppressed"`
+	Unknown      int            `json:"unknown"`
+}
+
+// BroadcastList defines model for BroadcastList.
+type BroadcastList struct {
+	Data       []Broadcast `json:"data"`
+	HasMore    bool        `json:"hasMore"`
+	NextCursor *string     `json:"nextCursor"`
+}
+
+// BroadcastRecipient defines model for BroadcastRecipient.
+type BroadcastRecipient struct {
+	ErrorCode        *string `json:"errorCode"`
+	Ref              *string `json:"ref"`
+	ServiceMessageID *string `json:"serviceMessageId"`
+
+	// State One of pending, queued, suppressed, accepted, delivered, read, failed, unknown, cancelled.
+	State string `json:"state"`
+	To    string `json:"to"`
+}
+
+// BroadcastRecipientList defines model for BroadcastRecipientList.
+type BroadcastRecipientList struct {
+	Data       []BroadcastRecipient `json:"data"`
+	HasMore    bool                 `json:"hasMore"`
+	NextCursor *string              `json:"nextCursor"`
 }
 
 // ChangedWebhookEndpoint defines model for ChangedWebhookEndpoint.
@@ -1145,6 +1247,34 @@ type MessageUsageRow struct {
 	Sent          int        `json:"sent"`
 }
 
+// NewBroadcast defines model for NewBroadcast.
+type NewBroadcast struct {
+	// Name For people.
+	Name string `json:"name"`
+
+	// PhoneNumberID The number that it leaves from.
+	PhoneNumberID string `json:"phoneNumberId"`
+
+	// SendAt Once started, it begins then, with its offset: 30 seconds to 35 days ahead. Left out: at its start.
+	SendAt *time.Time `json:"sendAt,omitempty"`
+
+	// Template Upstream’s own object of a template message, with the components that are the same for all recipients.
+	Template NewBroadcastTemplate `json:"template"`
+}
+
+// NewBroadcastTemplate Upstream’s own object of a template message, with the components that are the same for all recipients.
+type NewBroadcastTemplate struct {
+	Language             NewBroadcastTemplateLanguage `json:"language"`
+	Name                 string                       `json:"name"`
+	AdditionalProperties map[string]json.RawMessage   `json:"-"`
+}
+
+// NewBroadcastTemplateLanguage defines model for NewBroadcastTemplateLanguage.
+type NewBroadcastTemplateLanguage struct {
+	Code                 string                     `json:"code"`
+	AdditionalProperties map[string]json.RawMessage `json:"-"`
+}
+
 // NewOptOut defines model for NewOptOut.
 type NewOptOut struct {
 	// Customer A phone number in any usual form, or a business-scoped user id.
@@ -1158,6 +1288,23 @@ type NewOptOut struct {
 
 	// Scope One of marketing, all.
 	Scope string `json:"scope"`
+}
+
+// NewRecipients defines model for NewRecipients.
+type NewRecipients struct {
+	Recipients []NewRecipientsRecipientsItem `json:"recipients"`
+}
+
+// NewRecipientsRecipientsItem defines model for NewRecipientsRecipientsItem.
+type NewRecipientsRecipientsItem struct {
+	// Parameters The variables of the body of the template: by their place, or by their names.
+	Parameters any `json:"parameters,omitempty"`
+
+	// Ref Your own name for the recipient.
+	Ref string `json:"ref,omitempty"`
+
+	// To A phone number in any usual form, or a business-scoped user id.
+	To string `json:"to"`
 }
 
 // NewWebhookEndpoint defines model for NewWebhookEndpoint.
@@ -4486,6 +4633,27 @@ type WindowClosingEventDataCustomer struct {
 	WaID *string `json:"waId"`
 }
 
+// ListBroadcastsParams defines parameters for ListBroadcasts.
+type ListBroadcastsParams struct {
+	// Limit How many entries a page has at most.
+	Limit int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `nextCursor` of the previous page, with the same filters. Left out: the first page.
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListBroadcastRecipientsParams defines parameters for ListBroadcastRecipients.
+type ListBroadcastRecipientsParams struct {
+	// Limit How many entries a page has at most.
+	Limit int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `nextCursor` of the previous page, with the same filters. Left out: the first page.
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// State Those in this state only.
+	State string `form:"state,omitempty" json:"state,omitempty"`
+}
+
 // ListConversationsParams defines parameters for ListConversations.
 type ListConversationsParams struct {
 	// Limit How many entries a page has at most.
@@ -4704,6 +4872,12 @@ type GetWebhookEndpointStatisticsParams struct {
 	// Until The end of the last step; not in it.
 	Until time.Time `form:"until,omitempty" json:"until,omitempty"`
 }
+
+// CreateBroadcastJSONRequestBody defines body for CreateBroadcast for application/json ContentType.
+type CreateBroadcastJSONRequestBody = NewBroadcast
+
+// AddBroadcastRecipientsJSONRequestBody defines body for AddBroadcastRecipients for application/json ContentType.
+type AddBroadcastRecipientsJSONRequestBody = NewRecipients
 
 // SearchConversationsJSONRequestBody defines body for SearchConversations for application/json ContentType.
 type SearchConversationsJSONRequestBody = ConversationSearch
@@ -5122,6 +5296,151 @@ func (a ListTemplatesResultDataItem) MarshalJSON() ([]byte, error) {
 	return json.Marshal(object)
 }
 
+// Getter for additional properties for NewBroadcastTemplate. Returns the specified
+// element and whether it was found
+func (a NewBroadcastTemplate) Get(fieldName string) (value json.RawMessage, found bool) {
+	if a.AdditionalProperties != nil {
+		value, found = a.AdditionalProperties[fieldName]
+	}
+	return
+}
+
+// Setter for additional properties for NewBroadcastTemplate
+func (a *NewBroadcastTemplate) Set(fieldName string, value json.RawMessage) {
+	if a.AdditionalProperties == nil {
+		a.AdditionalProperties = make(map[string]json.RawMessage)
+	}
+	a.AdditionalProperties[fieldName] = value
+}
+
+// Override default JSON handling for NewBroadcastTemplate to handle AdditionalProperties
+func (a *NewBroadcastTemplate) UnmarshalJSON(b []byte) error {
+	object := make(map[string]json.RawMessage)
+	err := json.Unmarshal(b, &object)
+	if err != nil {
+		return err
+	}
+
+	if raw, found := object["language"]; found {
+		err = json.Unmarshal(raw, &a.Language)
+		if err != nil {
+			return fmt.Errorf("error reading 'language': %w", err)
+		}
+		delete(object, "language")
+	}
+
+	if raw, found := object["name"]; found {
+		err = json.Unmarshal(raw, &a.Name)
+		if err != nil {
+			return fmt.Errorf("error reading 'name': %w", err)
+		}
+		delete(object, "name")
+	}
+
+	if len(object) != 0 {
+		a.AdditionalProperties = make(map[string]json.RawMessage)
+		for fieldName, fieldBuf := range object {
+			var fieldVal json.RawMessage
+			err := json.Unmarshal(fieldBuf, &fieldVal)
+			if err != nil {
+				return fmt.Errorf("error unmarshaling field %s: %w", fieldName, err)
+			}
+			a.AdditionalProperties[fieldName] = fieldVal
+		}
+	}
+	return nil
+}
+
+// Override default JSON handling for NewBroadcastTemplate to handle AdditionalProperties
+func (a NewBroadcastTemplate) MarshalJSON() ([]byte, error) {
+	var err error
+	object := make(map[string]json.RawMessage)
+
+	object["language"], err = json.Marshal(a.Language)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'language': %w", err)
+	}
+
+	object["name"], err = json.Marshal(a.Name)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'name': %w", err)
+	}
+
+	for fieldName, field := range a.AdditionalProperties {
+		object[fieldName], err = json.Marshal(field)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling '%s': %w", fieldName, err)
+		}
+	}
+	return json.Marshal(object)
+}
+
+// Getter for additional properties for NewBroadcastTemplateLanguage. Returns the specified
+// element and whether it was found
+func (a NewBroadcastTemplateLanguage) Get(fieldName string) (value json.RawMessage, found bool) {
+	if a.AdditionalProperties != nil {
+		value, found = a.AdditionalProperties[fieldName]
+	}
+	return
+}
+
+// Setter for additional properties for NewBroadcastTemplateLanguage
+func (a *NewBroadcastTemplateLanguage) Set(fieldName string, value json.RawMessage) {
+	if a.AdditionalProperties == nil {
+		a.AdditionalProperties = make(map[string]json.RawMessage)
+	}
+	a.AdditionalProperties[fieldName] = value
+}
+
+// Override default JSON handling for NewBroadcastTemplateLanguage to handle AdditionalProperties
+func (a *NewBroadcastTemplateLanguage) UnmarshalJSON(b []byte) error {
+	object := make(map[string]json.RawMessage)
+	err := json.Unmarshal(b, &object)
+	if err != nil {
+		return err
+	}
+
+	if raw, found := object["code"]; found {
+		err = json.Unmarshal(raw, &a.Code)
+		if err != nil {
+			return fmt.Errorf("error reading 'code': %w", err)
+		}
+		delete(object, "code")
+	}
+
+	if len(object) != 0 {
+		a.AdditionalProperties = make(map[string]json.RawMessage)
+		for fieldName, fieldBuf := range object {
+			var fieldVal json.RawMessage
+			err := json.Unmarshal(fieldBuf, &fieldVal)
+			if err != nil {
+				return fmt.Errorf("error unmarshaling field %s: %w", fieldName, err)
+			}
+			a.AdditionalProperties[fieldName] = fieldVal
+		}
+	}
+	return nil
+}
+
+// Override default JSON handling for NewBroadcastTemplateLanguage to handle AdditionalProperties
+func (a NewBroadcastTemplateLanguage) MarshalJSON() ([]byte, error) {
+	var err error
+	object := make(map[string]json.RawMessage)
+
+	object["code"], err = json.Marshal(a.Code)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'code': %w", err)
+	}
+
+	for fieldName, field := range a.AdditionalProperties {
+		object[fieldName], err = json.Marshal(field)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling '%s': %w", fieldName, err)
+		}
+	}
+	return json.Marshal(object)
+}
+
 // Getter for additional properties for UpstreamStatus. Returns the specified
 // element and whether it was found
 func (a UpstreamStatus) Get(fieldName string) (value json.RawMessage, found bool) {
@@ -5225,6 +5544,125 @@ func (a UpstreamStatus) MarshalJSON() ([]byte, error) {
 		}
 	}
 	return json.Marshal(object)
+}
+
+// ListBroadcasts List broadcasts
+//
+// GET /api/external/broadcasts
+//
+// The newest first.
+//
+// Scope: `read`.
+func (c *Client) ListBroadcasts(ctx context.Context, params *ListBroadcastsParams) (*BroadcastList, error) {
+	request := requestTo(http.MethodGet, "/api/external/broadcasts")
+	if params != nil {
+		request.query("limit", params.Limit)
+		request.query("cursor", params.Cursor)
+	}
+	return call[BroadcastList](ctx, c, request)
+}
+
+// CreateBroadcast Create a broadcast
+//
+// POST /api/external/broadcasts
+//
+// A draft of one template to many customers. Add its recipients, then start it. A key with limits on its messages cannot create or start one.
+//
+// Scope: `send`.
+func (c *Client) CreateBroadcast(ctx context.Context, body NewBroadcast) (*BroadcastDetails, error) {
+	request := requestTo(http.MethodPost, "/api/external/broadcasts")
+	request.body = body
+	return call[BroadcastDetails](ctx, c, request)
+}
+
+// GetBroadcast Get a broadcast
+//
+// GET /api/external/broadcasts/{id}
+//
+// Counts of recipients by how far their messages are. `erased` are those whose customers or messages were erased since.
+//
+// Scope: `read`.
+func (c *Client) GetBroadcast(ctx context.Context, id string) (*BroadcastDetails, error) {
+	request := requestTo(http.MethodGet, "/api/external/broadcasts/%s", id)
+	return call[BroadcastDetails](ctx, c, request)
+}
+
+// CancelBroadcast Cancel a broadcast
+//
+// POST /api/external/broadcasts/{id}/cancel
+//
+// Ends it permanently. Messages whose sending has not begun are not sent, and give no `status` event.
+//
+// Scope: `send`.
+func (c *Client) CancelBroadcast(ctx context.Context, id string) (*BroadcastDetails, error) {
+	request := requestTo(http.MethodPost, "/api/external/broadcasts/%s/cancel", id)
+	return call[BroadcastDetails](ctx, c, request)
+}
+
+// PauseBroadcast Pause a broadcast
+//
+// POST /api/external/broadcasts/{id}/pause
+//
+// Messages whose sending has not begun wait until it is resumed.
+//
+// Scope: `send`.
+func (c *Client) PauseBroadcast(ctx context.Context, id string) (*BroadcastDetails, error) {
+	request := requestTo(http.MethodPost, "/api/external/broadcasts/%s/pause", id)
+	return call[BroadcastDetails](ctx, c, request)
+}
+
+// ListBroadcastRecipients List the recipients of a broadcast
+//
+// GET /api/external/broadcasts/{id}/recipients
+//
+// In the order in which they were added, with how far the message of each is. `errorCode` of a failed one is upstream’s code, or the service’s own.
+//
+// Scope: `read`.
+func (c *Client) ListBroadcastRecipients(ctx context.Context, id string, params *ListBroadcastRecipientsParams) (*BroadcastRecipientList, error) {
+	request := requestTo(http.MethodGet, "/api/external/broadcasts/%s/recipients", id)
+	if params != nil {
+		request.query("limit", params.Limit)
+		request.query("cursor", params.Cursor)
+		request.query("state", params.State)
+	}
+	return call[BroadcastRecipientList](ctx, c, request)
+}
+
+// AddBroadcastRecipients Add recipients to a broadcast
+//
+// POST /api/external/broadcasts/{id}/recipients
+//
+// Up to 1,000 in a body of up to 256 KiB, and 100,000 in all. Each line has its result: a recipient that the broadcast has is a `duplicate` and stays as it was, so a request may be repeated; an `invalid` line names its member and adds nothing. After the start: 409 `broadcast_started`.
+//
+// Scope: `send`.
+func (c *Client) AddBroadcastRecipients(ctx context.Context, id string, body NewRecipients) (*AddedRecipients, error) {
+	request := requestTo(http.MethodPost, "/api/external/broadcasts/%s/recipients", id)
+	request.body = body
+	return call[AddedRecipients](ctx, c, request)
+}
+
+// ResumeBroadcast Resume a broadcast
+//
+// POST /api/external/broadcasts/{id}/resume
+//
+// Continues where it was paused. Failures before this moment do not pause it again. Failed recipients stay failed.
+//
+// Scope: `send`.
+func (c *Client) ResumeBroadcast(ctx context.Context, id string) (*BroadcastDetails, error) {
+	request := requestTo(http.MethodPost, "/api/external/broadcasts/%s/resume", id)
+	return call[BroadcastDetails](ctx, c, request)
+}
+
+// StartBroadcast Start a broadcast
+//
+// POST /api/external/broadcasts/{id}/start
+//
+// From here on it cannot be changed. Each recipient gets one message. Broadcasts and scheduled messages of a number together take at most 70 % of its pace. It pauses itself when upstream stops the number (131048), the country (130497) or the template (132015), when the account is restricted, when the access token is refused, and when more than 40 of its last 200 messages failed; an alert says why. At most 5 run or are paused.
+//
+// Scope: `send`.
+func (c *Client) StartBroadcast(ctx context.Context, id string) (*BroadcastDetails, error) {
+	request := requestTo(http.MethodPost, "/api/external/broadcasts/%s/start", id)
+	return call[BroadcastDetails](ctx, c, request)
 }
 
 // ListConversations List conversations

@@ -7,8 +7,8 @@ import { listEndpointTroubles, listFinalFailures } from '../../features/endpoint
 import { waitingKeyRequests } from '../../features/keys/key-requests.ts';
 import { listFailedMails } from '../../features/mail/mails.ts';
 import { numbersWithMessages } from '../../features/messages/messages.ts';
-import { listReachedUsage } from '../../features/messages/usage-days.ts';
 import { listPausedBroadcasts } from '../../features/messages/paused-broadcasts.ts';
+import { listReachedUsage } from '../../features/messages/usage-days.ts';
 import { listUnclaimed, listUnreadable } from '../../ingest/bodies/quarantine.ts';
 import { DESTINATION_SET, type LatestChange, listLatestChanges } from '../../platform/audit/audit.ts';
 import { shownUrl } from '../../platform/http/outbound-url.ts';
