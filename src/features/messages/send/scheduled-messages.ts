@@ -24,7 +24,7 @@ type NewSchedule = SendTimes & {
   wabaId: string;
   phoneNumberId: string;
   /** Its messages are few at a time, and no request brought them: they are not limited here. */
-  broadcastId: string | null;
+  broadcastId?: string | null;
 };
 
 /** `database` is that of the transaction. Throws RateLimitError `too_many_scheduled`. */
@@ -33,7 +33,7 @@ export async function insertSchedule(
   database: Database,
   schedule: NewSchedule,
 ): Promise<void> {
-  const { wabaId, broadcastId } = schedule;
+  const { wabaId, broadcastId = null } = schedule;
   const count = async () =>
     (await queryValue<number>(
       trx,
@@ -49,7 +49,7 @@ export async function insertSchedule(
     trx,
     `insert into scheduled_messages (message_id, waba_id, phone_number_id, send_at, not_after, broadcast_id)
      values (:id, :wabaId, :phoneNumberId, :sendAt, :notAfter, :broadcastId)`,
-    schedule,
+    { ...schedule, broadcastId },
   );
 }
 
