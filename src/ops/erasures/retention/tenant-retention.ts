@@ -177,7 +177,7 @@ export const expireMessages = ofEachWaba('message_days', async (tools: Tools, li
 });
 
 /** With the recipients that never had a message; the others go with their messages. */
-export const expireBroadcasts = ofEachWaba(
+const expireBroadcasts = ofEachWaba(
   'message_days',
   async ({ database }: Pick<Tools, 'database'>, limit, after) => {
     const rows = { table: 'broadcasts', alias: 'b', time: 'created_at', columns: 'id', rows: 10 };
