@@ -54,6 +54,7 @@ test('the admin command line explains every command with an example of it, and o
       .concat('put-tenant-key', 'rotate-tenant-key', 'delete-tenant-key')
       .concat('put-tenant-endpoint', 'delete-tenant-endpoint')
       .concat('list-tenant-users', 'put-tenant-user', 'delete-tenant-user')
+      .concat('get-tenant-usage', 'put-usage-alert')
       .concat('create-portal-session', 'end-portal-sessions')
       .concat('put-brand', 'put-tenant-brand')
       .concat('list-platform-audit', 'list-operation-events')
@@ -76,6 +77,7 @@ test('the admin command line explains every command with an example of it, and o
     ...['alerts list', 'alerts resolve', 'mail test'],
     ...['delivery retry', 'delivery drop'],
     ...['replay start', 'replay list', 'replay show', 'replay pause', 'replay resume', 'replay cancel'],
+    ...['list', 'show', 'pause', 'resume', 'cancel'].map((name) => `broadcast ${name}`),
     ...[
       'find',
       'events search-attribute',
