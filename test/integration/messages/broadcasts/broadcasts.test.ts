@@ -75,6 +75,18 @@ test('each recipient gets one message, with its own parameters, and each line ha
   ).toEqual([]);
 });
 
+test('steps of one broadcast that run side by side give each recipient one message', async () => {
+  const { started, setPace } = calls();
+  await setPace(1_000);
+  const everybody = people(60);
+  const broadcastId = await started(everybody);
+  const ids = { wabaId: stack.wabaId, broadcastId };
+  // A worker that was taken for dead goes on beside the one that took over.
+  await Promise.all([1, 2, 3, 4].map(() => stepBroadcast(stack.database, ids, { onMessage: () => {} })));
+  await stateIs(broadcastId, 'done');
+  expect((await sentTo()).toSorted()).toEqual(everybody.map(({ to }) => to).toSorted());
+});
+
 test('what another tenant has is not there', async () => {
   const id = await calls().draft(people(1));
   const foreign = await stack.newTenant();
