@@ -43,7 +43,6 @@ function readMethod(operation: DocumentedOperation, { models, requests }: Writer
         type: requests.typeOf(schema as Schema, pascalCase(`${id}-${name}`)),
       }));
   const result = resultType(operation, models);
-  const isClass = /^\w+$/.test(result);
   return {
     name: snakeCase(id),
     documentation: `${operation.summary}.\n\n${operation.description}`,
@@ -52,14 +51,19 @@ function readMethod(operation: DocumentedOperation, { models, requests }: Writer
     body: bodyOf(operation, requests),
     hasKey: parameters('header').some(({ key }) => key === 'Idempotency-Key'),
     result: result.startsWith('dict') ? result : result.replaceAll(/\b(?=[A-Z]\w)/g, 'models.'),
-    parse: result.startsWith('dict')
-      ? 'parse_any'
-      : isClass
-        ? `models.${result}.model_validate_json`
-        : `_${snakeCase(id).toUpperCase()}.validate_json`,
+    parse: parserOf(id, result),
     item: itemType(operation, models),
     operation,
   };
+}
+
+function parserOf(id: string, result: string): string {
+  // A file as text is no JSON.
+  if (result === 'str') return 'bytes.decode';
+  if (result.startsWith('dict')) return 'parse_any';
+  return /^\w+$/.test(result)
+    ? `models.${result}.model_validate_json`
+    : `_${snakeCase(id).toUpperCase()}.validate_json`;
 }
 
 /** Responses of success; several of them, such as 200 and 201, are a union. */

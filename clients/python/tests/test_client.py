@@ -313,6 +313,13 @@ def test_the_platform_api_gets_its_own_key_and_no_other_api_does(service: Servic
         Heliograph("https://gateway.example")
 
 
+def test_a_file_of_counts_is_text(service: Service) -> None:
+    with httpx.Client(transport=httpx.MockTransport(service.respond)) as http:
+        client = Heliograph("https://gateway.example", platform_key="hp_1", http_client=http)
+        service.answers = [httpx.Response(200, text="day,sent\n2026-11-27,3\n")]
+        assert client.platform.get_tenant_usage_file(from_="2026-11-27") == "day,sent\n2026-11-27,3\n"
+
+
 def test_the_platform_api_is_there_for_asyncio_too(service: Service) -> None:
     async def scenario() -> None:
         async with httpx.AsyncClient(transport=httpx.MockTransport(service.respond)) as http:

@@ -205,7 +205,7 @@ class AsyncApi(AsyncCore):
 
         Scope: `usage`.
         """
-        return await self._call(models.str.model_validate_json, "GET", "/api/platform/usage/messages.csv", query={"from": from_, "to": to, "granularity": granularity, "groupBy": group_by, "tenant": tenant})
+        return await self._call(bytes.decode, "GET", "/api/platform/usage/messages.csv", query={"from": from_, "to": to, "granularity": granularity, "groupBy": group_by, "tenant": tenant})
 
     async def put_usage_alert(self, external_id: str, body: requests.UsageAlertInput) -> models.TenantUsageAlerts:
         """Set an alert on a count of a tenant.

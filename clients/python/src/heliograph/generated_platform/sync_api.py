@@ -205,7 +205,7 @@ class SyncApi(SyncCore):
 
         Scope: `usage`.
         """
-        return self._call(models.str.model_validate_json, "GET", "/api/platform/usage/messages.csv", query={"from": from_, "to": to, "granularity": granularity, "groupBy": group_by, "tenant": tenant})
+        return self._call(bytes.decode, "GET", "/api/platform/usage/messages.csv", query={"from": from_, "to": to, "granularity": granularity, "groupBy": group_by, "tenant": tenant})
 
     def put_usage_alert(self, external_id: str, body: requests.UsageAlertInput) -> models.TenantUsageAlerts:
         """Set an alert on a count of a tenant.
