@@ -145,6 +145,8 @@ func eventOf(eventType string) any {
 		return new(TestEvent)
 	case "window.closing":
 		return new(WindowClosingEvent)
+	case "message.batch":
+		return new(MessageBatchEvent)
 	}
 	if strings.HasPrefix(eventType, "upstream.") {
 		return new(UpstreamEvent)

@@ -21,6 +21,11 @@ export type UpstreamEventType = `upstream.${string}`;
 
 export type EventType = CoreEventType | UpstreamEventType;
 
+/** Several `message` events in one request. Never chosen: endpoints that buffer get it in place of the messages. */
+export const MESSAGE_BATCH = 'message.batch';
+
+export type SentEventType = EventType | typeof MESSAGE_BATCH;
+
 export const UPSTREAM = 'upstream.';
 
 /** Stands for every field of upstream, also those to come. */
@@ -51,7 +56,7 @@ export function eventTypeNamed(name: string): EventType | null {
 
 /** Whether these event types of an endpoint include a type; null stands for the events of the product spec, and never for one on request. */
 export function includesType(wanted: readonly string[] | null, type: string): boolean {
-  if (wanted === null) return type !== WINDOW_CLOSING && !type.startsWith(UPSTREAM);
+  if (wanted === null) return type !== WINDOW_CLOSING && type !== MESSAGE_BATCH && !type.startsWith(UPSTREAM);
   return wanted.includes(type) || (type.startsWith(UPSTREAM) && wanted.includes(ALL_UPSTREAM));
 }
 
@@ -62,7 +67,7 @@ export function typeIsAmong(column: string, wanted: string): string {
 
 /** SQL: whether only those get the type in `column` that ask for it by name. */
 export function typeIsOnRequest(column: string): string {
-  return `(${column} = '${WINDOW_CLOSING}' or ${column} like '${UPSTREAM}%')`;
+  return `(${column} in ('${WINDOW_CLOSING}', '${MESSAGE_BATCH}') or ${column} like '${UPSTREAM}%')`;
 }
 
 /** SQL: as `includesType`, for the column `event_types` of an endpoint. */

@@ -15,6 +15,16 @@ export function publicDeliveryId(uuid: string): string {
   return publicId('dlv', uuid);
 }
 
+/** The `eventId` of several messages that go out together, which begin with this delivery. */
+export function publicBatchId(uuid: string): string {
+  return publicId('batch', uuid);
+}
+
+/** The UUID of the first delivery of a batch. */
+export function batchUuidOf(text: string): string | null {
+  return ofKnownDay(uuidOf('batch', text));
+}
+
 export function publicMediaId(uuid: string): string {
   return publicId('med', uuid);
 }
@@ -43,7 +53,7 @@ export function deliveryUuidOf(text: string): string | null {
 
 const UUID_DIGITS = /^([0-9a-f]{8})([0-9a-f]{4})(7[0-9a-f]{3})([0-9a-f]{4})([0-9a-f]{12})$/;
 
-function uuidOf(prefix: Prefix, text: string): string | null {
+function uuidOf(prefix: Prefix | 'batch', text: string): string | null {
   if (!text.startsWith(`${prefix}_`)) return null;
   return (
     UUID_DIGITS.exec(text.slice(prefix.length + 1))
@@ -59,7 +69,7 @@ function ofKnownDay(uuid: string | null): string | null {
   return uuid === null || uuid.slice(0, 8) >= MAX_HIGH_BITS ? null : uuid;
 }
 
-function publicId(prefix: Prefix, uuid: string): string {
+function publicId(prefix: Prefix | 'batch', uuid: string): string {
   return `${prefix}_${uuid.replaceAll('-', '')}`;
 }
 

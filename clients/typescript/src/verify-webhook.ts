@@ -1,6 +1,7 @@
 import { Webhook, WebhookVerificationError } from 'standardwebhooks';
 import type {
   MediaReadyEvent,
+  MessageBatchEvent,
   MessageEvent,
   OrderEvent,
   PaymentEvent,
@@ -19,6 +20,7 @@ export type WebhookEvent =
   | MediaReadyEvent
   | TestEvent
   | WindowClosingEvent
+  | MessageBatchEvent
   // The field is part of the type, so that the others can still be told apart by theirs.
   | (Omit<UpstreamEvent, 'eventType'> & { eventType: `upstream.${string}` });
 

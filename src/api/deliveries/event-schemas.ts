@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { DELIVERY_STATES } from '../../features/delivery-log/deliveries.ts';
-import { EventTypeSchema } from '../../platform/event-type-schema.ts';
+import { SentEventTypeSchema } from '../../platform/event-type-schema.ts';
 import { count, dateTime, idParams, named, nullable, text } from '../external/schema-kit.ts';
 import { WEBHOOK_EXAMPLES } from '../openapi/webhooks/webhook-examples.ts';
 
@@ -10,7 +10,7 @@ export const EventParams = idParams('The id of the event, as in the header `webh
 
 const EVENT_MEMBERS = {
   id: text(ID),
-  eventType: EventTypeSchema,
+  eventType: SentEventTypeSchema,
   eventId: text('wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUZFOERGMUE1QTE5ODA0OTNDQQA='),
   phoneNumberId: nullable(Type.String(), '800000000000111'),
   sequence: count(1),
@@ -60,6 +60,12 @@ const Delivery = named('Delivery', {
   lastError: nullable(Type.String()),
   nextAttemptAt: nullable(dateTime()),
   steppedAsideAt: nullable(dateTime()),
+  batchId: nullable(
+    Type.String({
+      description:
+        'The `eventId` of the `message.batch` in which the message was sent with others, or is to be; null: it is sent alone.',
+    }),
+  ),
   createdAt: dateTime('2026-11-21T09:30:00.121Z'),
   finishedAt: nullable(dateTime(), '2026-11-21T09:30:00.223Z'),
   workflowId: nullable(Type.String()),

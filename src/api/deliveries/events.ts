@@ -20,7 +20,7 @@ import { endpointsThatFilter } from '../../features/endpoints/filtered-endpoints
 import type { EventType } from '../../platform/event-type.ts';
 import { EventTypeSchema } from '../../platform/event-type-schema.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { eventUuidOf, publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
+import { eventUuidOf, publicBatchId, publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
 import { notFound } from '../errors/api-error.ts';
 import { orderParameter, PAGE_PARAMETERS, walkOf } from '../external/page.ts';
 import {
@@ -179,12 +179,13 @@ export function eventJson(event: ListedEvent, body: string | undefined, members:
 }
 
 function deliveryOf(event: ListedEvent, delivery: LoggedDelivery, attempts: readonly EventAttempt[]) {
-  const { id, attempts: attemptCount, replayOf, ...shown } = delivery;
+  const { id, attempts: attemptCount, replayOf, sentWith, ...shown } = delivery;
   return {
     id: publicDeliveryId(id),
     ...shown,
     attemptCount,
     replayOf: replayOf === null ? null : publicDeliveryId(replayOf),
+    batchId: sentWith === null ? null : publicBatchId(sentWith),
     attempts: attempts.map((attempt) => ({
       ...attemptOf(attempt),
       requestHeaders: sentHeaders({ event, attempt, delivery: { ...delivery, eventUuid: event.id } }),

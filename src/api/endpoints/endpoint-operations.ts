@@ -107,6 +107,7 @@ export const createWebhookEndpoint = operation({
     'url_is_webhook_endpoint',
     'url_not_verified',
     'too_many_endpoints',
+    'buffer_needs_conversation_order',
   ],
   requests: {
     'everything by default': { url: 'https://shop.example/hook' },
@@ -115,6 +116,12 @@ export const createWebhookEndpoint = operation({
       description: 'shop server',
       eventTypes: ['message', 'status'],
       customHeaders: { 'X-Token': 'a value of yours' },
+    },
+    'a bot, messages together': {
+      url: 'https://bot.example/hook',
+      eventTypes: ['message'],
+      orderScope: 'conversation',
+      bufferSeconds: 5,
     },
     'as a Meta app': {
       url: 'https://chat.example/webhooks/whatsapp/+12025550143',
@@ -184,6 +191,7 @@ export const updateWebhookEndpoint = operation({
     'url_is_webhook_endpoint',
     'url_not_verified',
     'deliveries_pending',
+    'buffer_needs_conversation_order',
   ],
   requests: { url: { url: 'https://shop.example/hook' }, 'all events': { eventTypes: null } },
   ...OF_ENDPOINT,

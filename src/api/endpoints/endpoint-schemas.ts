@@ -81,7 +81,9 @@ export const Waiting = named('WaitingDeliveries', {
   due: count(1),
   queued: Type.Integer(),
   held: Type.Integer({ description: 'Not to be sent yet: `unreleased` and `suspended` together.' }),
-  unreleased: Type.Integer({ description: 'Their event has no body yet.' }),
+  unreleased: Type.Integer({
+    description: 'Their event has no body yet, or waits for other messages of its conversation.',
+  }),
   suspended: Type.Integer({ description: 'Their replay is paused.' }),
   retrying: count(1),
   claimed: Type.Integer(),

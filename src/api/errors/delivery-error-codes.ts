@@ -18,7 +18,7 @@ export const DELIVERY_ERROR_CODES = {
     status: 409,
     message: 'The delivery may not be sent yet.',
     advice:
-      'Its order waits for catalog data, which takes a moment, or its replay is paused: resume the replay.',
+      'Its order waits for catalog data, which takes a moment, its message waits for others of its conversation, or its replay is paused: resume the replay.',
   },
   test_event_pending: {
     status: 409,
@@ -30,6 +30,12 @@ export const DELIVERY_ERROR_CODES = {
     message: 'The order scope changes only while no delivery of the endpoint is pending.',
     advice:
       'Nothing was changed. Send it again when the pending deliveries are delivered or dropped; deliveries that stepped aside do not count.',
+  },
+  buffer_needs_conversation_order: {
+    status: 422,
+    message: 'Messages can be buffered only where the order scope is the conversation.',
+    advice:
+      'Send "orderScope": "conversation" with "bufferSeconds", or "bufferSeconds": 0 with another order scope.',
   },
   endpoint_not_enabled: {
     status: 409,

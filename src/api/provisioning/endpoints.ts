@@ -68,6 +68,7 @@ const putTenantEndpoint = platformOperation({
   errors: [
     ...(['unknown_tenant', 'unknown_waba', 'invalid_url', 'unknown_phone_number'] as const),
     ...(['url_is_webhook_endpoint', 'url_not_verified', 'too_many_endpoints', 'deliveries_pending'] as const),
+    'buffer_needs_conversation_order',
   ],
   requests: { 'an endpoint': { url: 'https://crm.example/whatsapp', eventTypes: ['message', 'status'] } },
   params: OF_ENDPOINT,

@@ -1,4 +1,4 @@
-import type { EventType } from '../../platform/event-type.ts';
+import { type EventType, MESSAGE_BATCH } from '../../platform/event-type.ts';
 
 const USER_ID_NUMBER = /^(0|[1-9]\d*)$/;
 
@@ -36,6 +36,13 @@ export function serializeEvent(envelope: EventEnvelope): string {
     `,"data":${envelope.dataJson}}`
   );
 }
+
+/** The body of several events in one, up to the first of them; between them stands a comma, behind them `BATCH_END`. */
+export function batchStart(eventId: string, count: number): string {
+  return `{"eventType":"${MESSAGE_BATCH}","eventId":${JSON.stringify(eventId)},"count":${count},"events":[`;
+}
+
+export const BATCH_END = ']}';
 
 type ReadyMedia = {
   metaMessageId: string;

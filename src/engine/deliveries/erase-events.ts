@@ -1,6 +1,7 @@
 import { type ErasureCounts, NotYetErased } from '../../platform/erasing.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { query } from '../../platform/postgres/sql.ts';
+import { query, queryColumn } from '../../platform/postgres/sql.ts';
+import { dayOfUuidV7 } from '../../platform/public-ids.ts';
 import { RUN_PREFIX } from '../queue/claim.ts';
 import { deleteDeliveriesOf, ERASED_REASON, eraseDeliveriesOf } from '../queue/erase-deliveries.ts';
 import { eraseOrderingKeys } from '../queue/ordering-keys.ts';
@@ -11,14 +12,30 @@ export type ErasedEvent = { day: string; id: string };
 
 type EventTools = { database: Database; cancelWorkflows: (workflowIds: readonly string[]) => Promise<void> };
 
+/** Also those of the batches in which some of them went out: they have their bytes. */
+async function withBatches(
+  database: Database,
+  events: readonly ErasedEvent[],
+): Promise<readonly ErasedEvent[]> {
+  const ids = await queryColumn<string>(
+    database,
+    'select distinct batch_id from deliveries where event_uuid = any (cast(:ids as uuid[])) and batch_id is not null',
+    { ids: events.map(({ id }) => id) },
+  );
+  const known = new Set(events.map(({ id }) => id));
+  const batches = ids.filter((id) => !known.has(id)).map((id) => ({ day: dayOfUuidV7(id), id }));
+  return [...events, ...batches];
+}
+
 /** Takes the deliveries of events out of the queue and ends their workflows. Throws NotYetErased during attempts. */
 export async function quietEvents(
   { database, cancelWorkflows }: EventTools,
-  events: readonly ErasedEvent[],
+  given: readonly ErasedEvent[],
 ): Promise<void> {
+  const events = await withBatches(database, given);
   const open = await query<{ id: string; workflowId: string | null }>(
     database,
-    `select id, workflow_id as "workflowId" from deliveries
+    `select coalesce(batch_id, id) as id, workflow_id as "workflowId" from deliveries
       where event_uuid = any (:ids::uuid[]) and (state = 'pending' or last_error = '${ERASED_REASON}')`,
     { ids: events.map(({ id }) => id) },
   );
@@ -43,9 +60,10 @@ export async function eventsOfWaba(
 export async function eraseEvents(
   trx: Transaction,
   wabaId: string,
-  events: readonly ErasedEvent[],
+  given: readonly ErasedEvent[],
 ): Promise<ErasureCounts> {
-  if (events.length === 0) return {};
+  if (given.length === 0) return {};
+  const events = await withBatches(trx, given);
   const gone = await eraseDeliveriesOf(
     trx,
     events.map(({ id }) => id),
@@ -87,8 +105,9 @@ export async function expireEventsOf(
     const walked = await query<{ day: string; id: string; isOver: boolean }>(
       trx,
       `select day, id, body is not null and not exists (
-                select from deliveries d join delivery_queue q on q.delivery_id = d.id
-                 where d.event_uuid = e.id) as "isOver"
+                select from deliveries d join delivery_queue q on q.delivery_id = coalesce(d.batch_id, d.id)
+                 where d.event_uuid = e.id)
+              and not exists (select from delivery_queue q where q.delivery_id = e.id) as "isOver"
          from (select day, id, body from events
                 where waba_id = :wabaId and id < cast(:before as uuid) and id > cast(:after as uuid)
                 order by id limit ${ROWS_PER_BATCH}) as e`,

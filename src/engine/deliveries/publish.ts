@@ -236,9 +236,21 @@ function fanOut(events: readonly MadeEvent[], subscribers: readonly Subscriber[]
       .map((endpoint) => {
         const open = endpoint.mode === 'open';
         const delivery = newDelivery(event, endpoint.id, laneAt(endpoint, event), open);
-        return { ...delivery, event, eventNumber: index + 1, endpointVersion: endpoint.version };
+        const released = delivery.released && !isBuffered(endpoint, event);
+        return { ...delivery, released, event, eventNumber: index + 1, endpointVersion: endpoint.version };
       });
   });
+}
+
+/** Whether it waits for others of its conversation (dispatch/release-buffers.ts). */
+function isBuffered(
+  { bufferTypes }: Subscriber,
+  { type, conversationId, dataJson }: Pick<NewEvent, 'type' | 'conversationId' | 'dataJson'>,
+): boolean {
+  if (bufferTypes === null || type !== 'message' || conversationId === null || dataJson === null)
+    return false;
+  const { message }: { message?: { type?: string } } = JSON.parse(dataJson);
+  return bufferTypes.includes(message?.type ?? '');
 }
 
 function placeOf({ endpointId, lane }: PlannedDelivery): string {

@@ -1,4 +1,4 @@
-import { UPSTREAM } from '../../platform/event-type.ts';
+import { MESSAGE_BATCH, UPSTREAM } from '../../platform/event-type.ts';
 import {
   items,
   type JsonNode,
@@ -18,9 +18,24 @@ export function upstreamBody(eventBody: Uint8Array): Buffer {
   const type = stringOf(member(event, 'eventType')) ?? '';
   const wabaId = sourceIn(event, 'wabaId') ?? '"0"';
   if (type === 'test') return envelope('"0"', testChange(event));
+  if (type === MESSAGE_BATCH) return batchEnvelope(items(member(event, 'events')));
   // Only entries of other fields than `messages` say when they were made.
   const time = type.startsWith(UPSTREAM) ? `"time":${occurredAtSeconds(event)},` : '';
   return envelope(wabaId, changeOf(type, event), time);
+}
+
+/** Several messages of one conversation in one change, as upstream itself sends them when they come together. */
+function batchEnvelope(events: readonly JsonNode[]): Buffer {
+  const data = events.map((event) => member(event, 'data'));
+  const wabaId = sourceIn(events[0] ?? null, 'wabaId') ?? '"0"';
+  return envelope(
+    wabaId,
+    messagesChange(
+      data,
+      'messages',
+      data.map((one) => sourceIn(one, 'message')),
+    ),
+  );
 }
 
 function envelope(id: string, change: string, time = ''): Buffer {
@@ -44,11 +59,11 @@ function changeOf(type: string, event: JsonNode): string {
   const data = member(event, 'data');
   switch (type) {
     case 'message':
-      return messagesChange(data, 'messages', sourceIn(data, 'message'));
+      return messagesChange([data], 'messages', [sourceIn(data, 'message')]);
     case 'status':
-      return messagesChange(data, 'statuses', sourceIn(data, 'status'));
+      return messagesChange([data], 'statuses', [sourceIn(data, 'status')]);
     case 'payment':
-      return messagesChange(data, 'statuses', sourceIn(data, 'raw'));
+      return messagesChange([data], 'statuses', [sourceIn(data, 'raw')]);
     default: {
       const value = sourceIn(data, 'value');
       if (type.startsWith(UPSTREAM) && value !== null) {
@@ -60,16 +75,36 @@ function changeOf(type: string, event: JsonNode): string {
   }
 }
 
-function messagesChange(data: JsonNode | null, list: 'messages' | 'statuses', item: string | null): string {
-  const contacts = member(data, 'contacts');
+/** Of several events, which are of one number, what each of them says once. */
+function messagesChange(
+  data: readonly (JsonNode | null)[],
+  list: 'messages' | 'statuses',
+  found: readonly (string | null)[],
+): string {
+  const [first = null] = data;
+  const contacts = contactsIn(data);
+  const others = new Map(
+    data
+      .flatMap((one) => members(member(one, 'value')))
+      .map(({ name, value }) => [sourceOf(name), sourceOf(value)]),
+  );
   const parts = [
     '"messaging_product":"whatsapp"',
-    `"metadata":${sourceIn(data, 'metadata') ?? '{}'}`,
-    ...(contacts !== null && items(contacts).length > 0 ? [`"contacts":${sourceOf(contacts)}`] : []),
-    `"${list}":[${item ?? '{}'}]`,
-    ...members(member(data, 'value')).map(({ name, value }) => `${sourceOf(name)}:${sourceOf(value)}`),
+    `"metadata":${sourceIn(first, 'metadata') ?? '{}'}`,
+    ...(contacts === null ? [] : [`"contacts":${contacts}`]),
+    `"${list}":[${found.map((item) => item ?? '{}').join(',')}]`,
+    ...[...others].map(([name, value]) => `${name}:${value}`),
   ];
   return `{"value":{${parts.join(',')}},"field":"messages"}`;
+}
+
+/** Null: there are none. */
+function contactsIn(data: readonly (JsonNode | null)[]): string | null {
+  const lists = data.flatMap((one) => member(one, 'contacts') ?? []).filter((list) => items(list).length > 0);
+  const [first] = lists;
+  if (first === undefined) return null;
+  if (lists.length === 1) return sourceOf(first);
+  return `[${[...new Set(lists.flatMap(items).map(sourceOf))].join(',')}]`;
 }
 
 /** The test that the upstream platform's dashboard sends: a message to a number of no account. */

@@ -1,5 +1,6 @@
+import { MESSAGE_BATCH } from '../../platform/event-type.ts';
 import { USER_AGENT } from '../../platform/http/user-agent.ts';
-import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
+import { publicBatchId, publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
 
 /** The content of the headers of one webhook attempt. `attempt` counts from 1; `sequence` counts within one ordering key. */
 type WebhookHeadersInput = {
@@ -40,7 +41,7 @@ export function webhookHeaders(input: WebhookHeadersInput): Record<string, strin
 
 /** A request as the log knows it; null: the event is gone from it. */
 type LoggedRequest = {
-  delivery: { id: string; eventUuid: string; replayId: string | null };
+  delivery: { id: string; eventUuid: string; replayId: string | null; sentWith: string | null };
   event: { eventType: string | null; eventId: string | null; sequence: string | null };
   attempt: { attempt: number; startedAt: Date; userAgent: string; customHeaders: string | null };
 };
@@ -50,15 +51,16 @@ type LoggedRequest = {
  * be able to replay a request with them. Of the tenant's headers the names are known, not the values.
  */
 export function sentHeaders({ delivery, event, attempt }: LoggedRequest): Record<string, string> {
+  const { sentWith } = delivery;
   const own = webhookHeaders({
-    webhookId: publicEventId(delivery.eventUuid),
+    webhookId: publicEventId(sentWith ?? delivery.eventUuid),
     timestampSeconds: Math.floor(attempt.startedAt.getTime() / 1000),
     signature: '',
-    eventType: event.eventType ?? '',
-    eventId: event.eventId ?? '',
-    deliveryId: publicDeliveryId(delivery.id),
+    eventType: sentWith === null ? (event.eventType ?? '') : MESSAGE_BATCH,
+    eventId: sentWith === null ? (event.eventId ?? '') : publicBatchId(sentWith),
+    deliveryId: publicDeliveryId(sentWith ?? delivery.id),
     attempt: attempt.attempt,
-    sequence: event.sequence ?? '',
+    sequence: sentWith === null ? (event.sequence ?? '') : '1',
     replay: delivery.replayId !== null,
   });
   const custom = attempt.customHeaders?.split(',').map((name) => [name, '(not shown)']) ?? [];

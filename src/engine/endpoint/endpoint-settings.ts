@@ -110,6 +110,8 @@ export type Subscriber = {
   filter: string[] | null;
   format: EventFormat;
   orderScope: OrderScope;
+  /** The types of messages that wait for others of their conversation; null: none does. */
+  bufferTypes: string[] | null;
   mode: EndpointMode;
   version: number;
 };
@@ -122,7 +124,8 @@ export async function endpointsOfWabas(
   return await query<Subscriber>(
     database,
     `select id, waba_id as "wabaId", event_types as "eventTypes", phone_number_ids as "phoneNumberIds",
-            filter, format, order_scope as "orderScope", mode, version
+            filter, format, order_scope as "orderScope",
+            case when buffer_seconds > 0 then coalesce(buffer_types, '{text}') end as "bufferTypes", mode, version
        from webhook_endpoints where waba_id = any (:wabaIds::text[]) order by id`,
     { wabaIds },
   );

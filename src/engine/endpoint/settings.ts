@@ -11,6 +11,7 @@ import { EventTypeSchema } from '../../platform/event-type-schema.ts';
 import { checkDescription } from '../../platform/request-input.ts';
 import { KNOWN_FIELDS } from '../../platform/upstream-fields.ts';
 import { WORKFLOW_MODES } from '../queue/claim.ts';
+import { BUFFER_SETTINGS } from './buffer-settings.ts';
 import { CONDITION_FORMS, checkFilter, FILTER_LIMITS } from './event-filter.ts';
 import {
   choiceSetting,
@@ -347,6 +348,7 @@ export const SETTINGS = {
       label: 'order scope',
     },
   }),
+  ...BUFFER_SETTINGS,
 };
 
 export type SettingName = keyof typeof SETTINGS;

@@ -19,9 +19,11 @@ export async function eraseDeliveriesOf(
   eventIds: readonly string[],
 ): Promise<{ attempts: number; deliveries: number }> {
   const ids = await deliveriesOf(trx, eventIds);
-  // A replay may have queued some since they were stopped.
-  await removeDeliveries(trx, ids, { reason: ERASED_REASON });
-  if ((await findOpenDeliveries(trx, ids)).size > 0) throw new NotYetErased('A delivery is being attempted.');
+  // A replay may have queued some since they were stopped. The event of a batch has the id of the delivery that sends it.
+  const queued = [...ids, ...eventIds];
+  await removeDeliveries(trx, queued, { reason: ERASED_REASON });
+  if ((await findOpenDeliveries(trx, queued)).size > 0)
+    throw new NotYetErased('A delivery is being attempted.');
   return await deleteDeliveries(trx, ids);
 }
 

@@ -1,5 +1,6 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query, queryColumn } from '../../platform/postgres/sql.ts';
+import { dayOfUuidV7 } from '../../platform/public-ids.ts';
 import { wakeDispatcher } from './enqueue.ts';
 import { rowIs } from './states.ts';
 
@@ -113,14 +114,15 @@ async function makeDue(
   bindings: Record<string, string | readonly string[]>,
   scheduledAt: 'null' | 'next_attempt_at' = 'null',
 ): Promise<number> {
-  const due = await query<{ id: string; day: string }>(
+  const due = await query<{ id: string; day: string; batch: string[] | null }>(
     trx,
     `update delivery_queue set state = 'due', next_attempt_at = null, scheduled_at = ${scheduledAt}
       where ${condition} and ${rowIs('retrying')} and attempts > 0
-     returning delivery_id as id, delivery_day as day`,
+     returning delivery_id as id, delivery_day as day, batch`,
     bindings,
   );
   if (due.length === 0) return 0;
+  const others = due.flatMap(({ batch }) => batch?.slice(1) ?? []);
   await execute(
     trx,
     `update deliveries set next_attempt_at = clock_timestamp()
@@ -128,7 +130,10 @@ async function makeDue(
         select id from deliveries
          where day = any (cast(:days as date[])) and id = any (cast(:ids as uuid[])) and state = 'pending'
            for no key update skip locked))`,
-    { days: [...new Set(due.map(({ day }) => day))], ids: due.map(({ id }) => id) },
+    {
+      days: [...new Set([...due.map(({ day }) => day), ...others.map(dayOfUuidV7)])],
+      ids: [...due.map(({ id }) => id), ...others],
+    },
   );
   return due.length;
 }

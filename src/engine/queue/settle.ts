@@ -3,14 +3,18 @@ import { USER_AGENT } from '../../platform/http/user-agent.ts';
 import { byteaArray, columnsOf, type Scalar, textArray } from '../../platform/postgres/arrays.ts';
 import { type Database, type Transaction, undone } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
+import { dayOfUuidV7 } from '../../platform/public-ids.ts';
 import type { PhaseTimings } from '../../platform/sender/phase-timings.ts';
 import { CLAIMED, type ClaimedDelivery, RUN_PREFIX } from './claim.ts';
 import { rowIs } from './states.ts';
 
 export type Claim = { deliveryId: string; token: string };
 
-/** A claim that is in force; `scheduledInMs`: its retry was brought forward, and would be due after this time. */
-export type ClaimInForce = { deliveryId: string; scheduledInMs: number | null };
+/**
+ * A claim that is in force; `scheduledInMs`: its retry was brought forward, and would be due after this time; `batch`: the deliveries that go
+ * out with it, itself the first.
+ */
+export type ClaimInForce = { deliveryId: string; scheduledInMs: number | null; batch: string[] | null };
 
 /**
  * Of these claims those that are still ours, by delivery: the lease of the others ended and another process took over, so
@@ -23,7 +27,7 @@ export async function findClaims(
   const rows = await query<ClaimInForce>(
     database,
     `select q.delivery_id as "deliveryId", cast(case when q.scheduled_at > (select clock_timestamp())
-              then extract(epoch from q.scheduled_at - clock_timestamp()) * 1000 end as float8) as "scheduledInMs"
+              then extract(epoch from q.scheduled_at - clock_timestamp()) * 1000 end as float8) as "scheduledInMs", q.batch
        from delivery_queue q
        join unnest(:deliveryId::uuid[], :token::uuid[]) as c (delivery_id, token) using (delivery_id, token)
       where ${rowIs('claimed', 'q')}`,
@@ -184,6 +188,41 @@ export async function settleDeliveries(
   );
   return sortRows(rows);
 }
+
+/** Deliveries that went out with one that was settled by the same transaction, with the number of its attempt. */
+export type SettledWith = { deliveryId: string; withId: string; attempt: number };
+
+/** Writes into the log that others of a batch had the same attempt and stand as the first of them does. */
+export async function settleWith(trx: Transaction, others: readonly SettledWith[]): Promise<void> {
+  const days = (ids: readonly string[]) => [...new Set(ids.map(dayOfUuidV7))];
+  await execute(
+    trx,
+    `with others as materialized (
+       select * from unnest(:deliveryId::uuid[], :withId::uuid[], :attempt::integer[]) as o (id, with_id, attempt)
+     ), logged as (
+       update deliveries d
+          set state = f.state, attempts = f.attempts, last_status_code = f.last_status_code, last_error = f.last_error,
+              next_attempt_at = f.next_attempt_at, finished_at = f.finished_at, workflow_id = f.workflow_id
+         from others o
+         join deliveries f on f.id = o.with_id and f.id = any (:withId::uuid[]) and f.day = any (cast(:withDays as date[]))
+        where d.id = o.id and d.id = any (:deliveryId::uuid[]) and d.day = any (cast(:days as date[]))
+     )
+     insert into attempts (${ATTEMPT_COLUMNS}, delivery_id)
+     select ${ATTEMPT_COLUMNS}, o.id
+       from others o
+      cross join lateral (select * from attempts a where a.delivery_id = o.with_id and a.attempt = o.attempt
+                           order by a.day desc limit 1) as f
+     on conflict do nothing`,
+    {
+      ...columnsOf(others, 'deliveryId', 'withId', 'attempt'),
+      days: days(others.map(({ deliveryId }) => deliveryId)),
+      withDays: days(others.map(({ withId }) => withId)),
+    },
+  );
+}
+
+const ATTEMPT_COLUMNS = `attempt, waba_id, endpoint_id, started_at, duration_ms, dns_ms, connect_ms, tls_ms, first_byte_ms, reused,
+  status_code, error_class, error_message, url, remote_address, user_agent, custom_headers, response_headers, response_body, worker`;
 
 type SettledRow = { settled: string; promoted: number };
 

@@ -5,7 +5,7 @@
 export type QueueState =
   /** Behind another of its lane. */
   | 'queued'
-  /** Head; its event has no body yet (an order waits for the catalog). */
+  /** Head; its event has no body yet (an order waits for the catalog), or it waits for others that go out with it. */
   | 'unreleased'
   /** Head; its replay is paused. */
   | 'suspended'
@@ -20,5 +20,5 @@ export type QueueState =
  * SQL that a row that is named by its ctid, position or delivery is in this state, so written that no partial index serves for
  * it: by the statistics of an empty queue to read all rows of the state would be cheaper than to go to the row.
  */
-export const rowIs = (state: 'claimed' | 'due' | 'retrying', row = 'delivery_queue') =>
+export const rowIs = (state: 'claimed' | 'due' | 'retrying' | 'unreleased', row = 'delivery_queue') =>
   `${row}.state || '' = '${state}'`;

@@ -1,5 +1,6 @@
 import type { Database } from '../../platform/postgres/database.ts';
 import { execute, query, queryColumn } from '../../platform/postgres/sql.ts';
+import { dayOfUuidV7 } from '../../platform/public-ids.ts';
 import { rowIs } from './states.ts';
 
 /** For `order` events and at endpoints with a wide order scope, where nothing else is chosen. Others have no limit. */
@@ -72,9 +73,14 @@ export async function stepAside(
  */
 async function stepOneAside(database: Database, { deliveryId, deliveryDay }: Blocking): Promise<boolean> {
   return await database.transaction(async (trx) => {
-    const [head] = await query<{ endpointId: string; lane: string; position: string }>(
+    const [head] = await query<{
+      endpointId: string;
+      lane: string;
+      position: string;
+      batch: string[] | null;
+    }>(
       trx,
-      `select endpoint_id as "endpointId", lane, position from delivery_queue
+      `select endpoint_id as "endpointId", lane, position, batch from delivery_queue
         where delivery_id = :deliveryId and ${rowIs('retrying')} and stepped_aside_at is null for update`,
       { deliveryId },
     );
@@ -92,8 +98,12 @@ async function stepOneAside(database: Database, { deliveryId, deliveryDay }: Blo
     });
     await execute(
       trx,
-      'update deliveries set stepped_aside_at = clock_timestamp() where day = :deliveryDay and id = cast(:deliveryId as uuid)',
-      { deliveryDay, deliveryId },
+      `update deliveries set stepped_aside_at = clock_timestamp()
+        where day = any (cast(:days as date[])) and id = any (cast(:ids as uuid[]))`,
+      {
+        days: [...new Set([deliveryDay, ...(head.batch ?? []).map(dayOfUuidV7)])],
+        ids: head.batch ?? [deliveryId],
+      },
     );
     return true;
   });

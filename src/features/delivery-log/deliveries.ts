@@ -1,6 +1,6 @@
 import type { EndpointMode } from '../../engine/endpoint/endpoint-settings.ts';
 import type { QueueState } from '../../engine/queue/states.ts';
-import type { EventType } from '../../platform/event-type.ts';
+import type { SentEventType } from '../../platform/event-type.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query, queryOne } from '../../platform/postgres/sql.ts';
 import { dayOfUuidV7 } from '../../platform/public-ids.ts';
@@ -57,6 +57,8 @@ export type LoggedDelivery = {
   nextAttemptAt: Date | null;
   /** When later events of its key began to go out without it, because it failed for too long; null: they did not. */
   steppedAsideAt: Date | null;
+  /** The delivery that sends it with others, itself if it is the first of them; null: it goes alone. */
+  sentWith: string | null;
   createdAt: Date;
   finishedAt: Date | null;
   workflowId: string | null;
@@ -75,7 +77,7 @@ export type EventDelivery = LoggedDelivery & {
 /** SQL of a LoggedDelivery of the delivery `d`. */
 const LOGGED = `d.id, d.endpoint_id as "endpointId", d.state, d.attempts, d.last_status_code as "lastStatusCode",
             d.last_error as "lastError", case when d.state = 'pending' then d.next_attempt_at end as "nextAttemptAt",
-            d.stepped_aside_at as "steppedAsideAt", d.created_at as "createdAt", d.finished_at as "finishedAt",
+            d.stepped_aside_at as "steppedAsideAt", d.batch_id as "sentWith", d.created_at as "createdAt", d.finished_at as "finishedAt",
             d.workflow_id as "workflowId", d.replay_id as "replayId", d.replay_of as "replayOf"`;
 
 /** The newest deliveries of an event of a WABA, the newest first. */
@@ -104,7 +106,7 @@ export async function findDeliveriesOfEvents(
     `select ${LOGGED}, d.event_uuid as "eventUuid", e.url, e.mode as "endpointMode", q.state as "queueState"
        from deliveries d
        left join webhook_endpoints e on e.id = d.endpoint_id
-       left join delivery_queue q on q.delivery_id = d.id
+       left join delivery_queue q on q.delivery_id = coalesce(d.batch_id, d.id)
       where d.event_uuid = any (cast(:eventUuids as uuid[])) order by d.created_at, d.id`,
     { eventUuids },
   );
@@ -162,7 +164,7 @@ export type DeliveryDetail = LoggedDelivery & {
   endpointMode: EndpointMode | null;
   eventUuid: string;
   eventDay: string;
-  eventType: EventType | null;
+  eventType: SentEventType | null;
   eventId: string | null;
   phoneNumberId: string | null;
   sequence: string | null;
@@ -193,7 +195,7 @@ export async function findDeliveryDetail(
        from deliveries d
        join wabas w on w.waba_id = d.waba_id join tenants t on t.id = w.tenant_id
        left join webhook_endpoints e on e.id = d.endpoint_id and e.waba_id = d.waba_id
-       left join delivery_queue q on q.delivery_id = d.id
+       left join delivery_queue q on q.delivery_id = coalesce(d.batch_id, d.id)
        left join lateral (select * from events where day = d.event_day and id = d.event_uuid offset 0) as ev on true
       where d.day = cast(:day as date) and d.id = cast(:deliveryId as uuid) and d.waba_id = :wabaId`,
     { wabaId, deliveryId, day: dayOfUuidV7(deliveryId) },
@@ -240,7 +242,7 @@ export type ListedDelivery = LoggedDelivery & {
   businessName: string;
   endpointUrl: string | null;
   endpointDescription: string | null;
-  eventType: EventType | null;
+  eventType: SentEventType | null;
   eventId: string | null;
   lastDurationMs: number | null;
 };

@@ -3,6 +3,7 @@ import { deliveryIdOfWorkflow } from '../../engine/queue/claim.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query, queryColumn } from '../../platform/postgres/sql.ts';
 import {
+  batchUuidOf,
   dayOfUuidV7,
   deliveryUuidOf,
   eventUuidOf,
@@ -104,17 +105,23 @@ async function byFailedAttempts(
   }
 }
 
-/** The id of a delivery or of an event names one; everything else is tried as eventId and as Message_Id. */
+/**
+ * The id of a delivery, of an event or of a batch names one; everything else is tried as eventId and as Message_Id. A batch has the id of the
+ * delivery that sends it.
+ */
 async function deliveriesNamed(database: Database, wabaId: string | null, id: string): Promise<string[]> {
   const delivery = deliveryUuidOf(id) ?? deliveryIdOfWorkflow(id);
   if (delivery !== null) return [delivery];
-  const event = eventUuidOf(id);
+  const event = eventUuidOf(id) ?? batchUuidOf(id);
   const events = event === null ? await eventsNamed(database, wabaId, id) : [event];
   return await queryColumn<string>(
     database,
     `select id from deliveries where event_uuid = any (cast(:events as uuid[])) and ${owners(wabaId)}
+     union
+     select id from deliveries
+      where day = cast(:day as date) and id = cast(:event as uuid) and batch_id = id and ${owners(wabaId)}
       order by id desc limit ${MAX_DELIVERIES}`,
-    { events, wabaId },
+    { events, wabaId, event, day: event === null ? null : dayOfUuidV7(event) },
   );
 }
 
@@ -230,7 +237,8 @@ async function openDeliveries(
     database,
     `select q.id from (select id from webhook_endpoints ${own}) as e
       cross join lateral (
-        (select delivery_id as id from delivery_queue where endpoint_id = e.id and state <> 'queued'
+        (select unnest(coalesce(batch, array[delivery_id])) as id from delivery_queue
+          where endpoint_id = e.id and state <> 'queued'
           order by endpoint_id, lane limit cast(:limit as bigint))
         union all
         (select delivery_id from delivery_queue where endpoint_id = e.id and state = 'queued'

@@ -1,5 +1,5 @@
 import { PUBLISHING_LOCK } from '../../engine/queue/publishing-locks.ts';
-import { type EventType, includesType, typeIsWanted } from '../../platform/event-type.ts';
+import { type EventType, includesType, type SentEventType, typeIsWanted } from '../../platform/event-type.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { LOCKS_MAX_AGE_MS, recentRead } from '../../platform/postgres/recent-read.ts';
 import { query, queryColumn, queryOne, queryValue } from '../../platform/postgres/sql.ts';
@@ -21,7 +21,7 @@ export type EventFilter = {
 export type ListedEvent = {
   id: string;
   day: string;
-  eventType: EventType;
+  eventType: SentEventType;
   eventId: string;
   phoneNumberId: string | null;
   sequence: string;

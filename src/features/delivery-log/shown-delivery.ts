@@ -32,7 +32,7 @@ export async function deliveryOf(
 }
 
 /**
- * Drops a delivery that waits: it is not sent any more and stays in the log; the next of its ordering key goes out. One
+ * Drops a delivery that waits, with those that would be sent with it: it is not sent any more and stays in the log; the next of its ordering key goes out. One
  * that was dropped before is left as it is. Throws RequestError: `unknown_delivery`, `attempt_under_way`, `delivery_settled`.
  */
 export async function cancelDelivery(
@@ -40,11 +40,11 @@ export async function cancelDelivery(
   wabaId: string,
   deliveryId: string,
 ): Promise<{ id: string; endpointId: string }> {
-  const { id, endpointId, state } = await knownDelivery(database, wabaId, deliveryId);
+  const { id, endpointId, state, sentWith } = await knownDelivery(database, wabaId, deliveryId);
   const target = publicDeliveryId(id);
   if (state === 'dropped') return { id: target, endpointId };
   await database.transaction(async (trx) => {
-    const outcome = await removeDelivery(trx, id, `dropped by ${actor.name}`);
+    const outcome = await removeDelivery(trx, sentWith ?? id, `dropped by ${actor.name}`);
     if (outcome === 'claimed') throw attemptUnderWay();
     if (outcome === 'settled') {
       throw new RequestError(

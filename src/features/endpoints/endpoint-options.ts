@@ -4,7 +4,7 @@ import type { Config } from '../../platform/config/config.ts';
 import { makeHostResolver } from '../../platform/http/host-resolver.ts';
 import { makeAddressGuard } from '../../platform/http/outbound-url.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { checkingMember, RequestError, shown } from '../../platform/request-input.ts';
+import { checkingMember, invalidValue, RequestError, shown } from '../../platform/request-input.ts';
 import { listPhoneNumbers } from '../accounts/accounts.ts';
 import { checkWabaUrl, type UrlRules } from './url-check.ts';
 
@@ -64,6 +64,25 @@ export async function checkEndpointOptions(
     await checkingMember('phoneNumberIds', () => refuseUnknownNumbers(rules.database, wabaId, ids));
   }
   return options;
+}
+
+type Buffering = Partial<Pick<StoredSettings, 'bufferSeconds' | 'bufferMaxSeconds' | 'orderScope'>>;
+
+/** Of the settings as they would be. Throws RequestError: `buffer_needs_conversation_order`, `invalid_value`. */
+export function checkBuffering({ bufferSeconds, bufferMaxSeconds, orderScope }: Buffering): void {
+  const seconds = bufferSeconds ?? 0;
+  if (seconds === 0) return;
+  if (orderScope !== 'conversation') {
+    throw new RequestError(
+      'buffer_needs_conversation_order',
+      'Messages can be buffered only where the order scope is "conversation": set orderScope too, or bufferSeconds to 0.',
+      'bufferSeconds',
+    );
+  }
+  if (bufferMaxSeconds != null && bufferMaxSeconds < seconds) {
+    const message = `The longest buffer time must be at least the buffer time, ${seconds} s, not ${bufferMaxSeconds} s.`;
+    throw invalidValue(message, 'bufferMaxSeconds');
+  }
 }
 
 /** A number of another WABA is refused exactly as one that does not exist. */

@@ -32,7 +32,12 @@ import {
   headersAfterChange,
   moveDetail,
 } from './endpoint-headers.ts';
-import { checkEndpointOptions, type EndpointOptions, type OptionRules } from './endpoint-options.ts';
+import {
+  checkBuffering,
+  checkEndpointOptions,
+  type EndpointOptions,
+  type OptionRules,
+} from './endpoint-options.ts';
 
 /** Every event is fanned out to all of them. */
 export const MAX_ENDPOINTS = 100;
@@ -81,6 +86,7 @@ export async function addEndpoint(
     throw new RequestError('too_many_endpoints', message);
   }
   const { url = options.url, ...checked } = await checkEndpointOptions(tools, wabaId, options);
+  checkBuffering(checked);
   await verifyIfAsked(tools, wabaId, { ...checked, url }, options);
   const created = await storeEndpoint(tools, wabaId, { ...checked, url, ref }, options);
   return { ...created, ...(await sameUrlOf(tools.database, created)) };
@@ -160,6 +166,7 @@ export async function updateEndpoint(
     const { appSecretSealed } = app;
     const sealed = { customHeadersSealed, appSecretSealed };
     const settings = { ...present, ...checked, ...sealed, urlSetByKey };
+    checkBuffering(settings);
     await saveEndpointOptions(trx, wabaId, settings);
     if (signsWithKey(checked) && present.signingKeySealed === null) {
       const change = { id: present.id, sealed: newSealedKey(secretBox, present.id), overlapHours: 0 };

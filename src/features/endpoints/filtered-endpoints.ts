@@ -1,7 +1,7 @@
 import { wants } from '../../engine/deliveries/publish.ts';
 import { endpointsOfWabas } from '../../engine/endpoint/endpoint-settings.ts';
 import { filterOf } from '../../engine/endpoint/event-filter.ts';
-import type { EventType } from '../../platform/event-type.ts';
+import { MESSAGE_BATCH, type SentEventType } from '../../platform/event-type.ts';
 import { isMembers } from '../../platform/json/json-members.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { queryColumn } from '../../platform/postgres/sql.ts';
@@ -16,9 +16,9 @@ export async function endpointsThatFilter(
   {
     event,
     body,
-  }: { event: { id: string; eventType: EventType; phoneNumberId: string | null }; body: string | undefined },
+  }: { event: { id: string; eventType: SentEventType; phoneNumberId: string | null }; body: string | undefined },
 ): Promise<string[]> {
-  if (body === undefined || event.eventType === 'test') return [];
+  if (body === undefined || event.eventType === 'test' || event.eventType === MESSAGE_BATCH) return [];
   const parsed: unknown = JSON.parse(body);
   const data = isMembers(parsed) ? parsed.data : undefined;
   const asked = { wabaId, type: event.eventType, phoneNumberId: event.phoneNumberId };

@@ -24,12 +24,12 @@ export async function retryDelivery(
   deliveryId: string,
 ): Promise<RetriedDelivery> {
   const delivery = await knownDelivery(database, wabaId, deliveryId);
-  const { id, endpointId, queueState } = delivery;
+  const { id, endpointId, queueState, sentWith } = delivery;
   const obstacle = obstacleToRetry(delivery);
   if (obstacle !== null) throw obstacle;
   const target = `delivery ${publicDeliveryId(id)}`;
   const retried = await database.transaction(async (trx) => {
-    const isDue = queueState === 'retrying' && (await retryOne(trx, id));
+    const isDue = queueState === 'retrying' && (await retryOne(trx, sentWith ?? id));
     if (queueState === 'retrying' && !isDue) throw attemptUnderWay();
     const probed = await probeNow(trx, endpointId);
     const change = { wabaId, action: 'delivery.retried', target, detail: { endpointId } };
@@ -55,7 +55,7 @@ export function obstacleToRetry(delivery: DeliveryDetail): RequestError | null {
         `This delivery waits behind an earlier one of its ordering key${blockedBy === null ? '' : `, ${publicDeliveryId(blockedBy)}: retry or drop that one`}.`,
       );
     case 'unreleased':
-      return new RequestError('delivery_held', 'The order of this delivery waits for catalog data.');
+      return new RequestError('delivery_held', heldText(delivery));
     case 'suspended':
       return new RequestError('delivery_held', 'The replay of this delivery is paused: resume it.');
     default:
@@ -64,6 +64,12 @@ export function obstacleToRetry(delivery: DeliveryDetail): RequestError | null {
       // A test event is sent once, by its run.
       return queueState === 'retrying' && attempts === 0 ? attemptUnderWay() : null;
   }
+}
+
+/** Only an order has no body before it may be sent. */
+function heldText({ body }: DeliveryDetail): string {
+  if (body === null) return 'The order of this delivery waits for catalog data.';
+  return 'The message of this delivery waits for others of its conversation, to be sent with them.';
 }
 
 async function noteRetry(

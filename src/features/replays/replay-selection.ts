@@ -49,7 +49,7 @@ export function selectedDeliveries(wabaId: string, selection: ReplaySelection, s
     conditions.push('d.replay_of is null');
     if (selection.eventTypes === null) conditions.push(`ev.event_type is distinct from 'test'`);
   }
-  const sql = `select d.day, d.id, d.id as delivery_id, d.endpoint_id, d.event_day, d.event_uuid, ev.event_type, ev.lane,
+  const sql = `select d.day, d.id, d.id as delivery_id, d.batch_id, d.endpoint_id, d.event_day, d.event_uuid, ev.event_type, ev.lane,
            ev.sequence, ev.conversation_id, d.created_at,
            case when e.id is null then 'endpoint_gone' when ev.body is null then 'no_body'
                 when d.state = 'pending' then 'open' ${beforeUrl(selection)} end as obstacle
@@ -75,7 +75,7 @@ export function selectedUnsent(wabaId: string, selection: ReplaySelection, span:
   add('ev.id = any (cast(:eventIds as uuid[]))', 'eventIds', eventIds);
   add('e.id = :endpointId', 'endpointId', selection.endpointId);
   add(OF_TYPES, 'eventTypes', selection.eventTypes);
-  const sql = `select ev.day, ev.id, cast(null as uuid) as delivery_id, e.id as endpoint_id, ev.day as event_day,
+  const sql = `select ev.day, ev.id, cast(null as uuid) as delivery_id, cast(null as uuid) as batch_id, e.id as endpoint_id, ev.day as event_day,
            ev.id as event_uuid, ev.event_type, ev.lane, ev.sequence, ev.conversation_id, ev.created_at,
            case when ev.body is null then 'no_body' ${beforeUrl(selection)} end as obstacle
       from events ev

@@ -7,7 +7,7 @@ import {
   type ReplayDelivery,
 } from '../../engine/queue/replay-queue.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { query } from '../../platform/postgres/sql.ts';
+import { query, queryColumn } from '../../platform/postgres/sql.ts';
 import { dayOfUuidV7, lowestUuidAt, msOfUuidV7, uuidV7 } from '../../platform/public-ids.ts';
 import { finishTask, insertWorkflowTasks, type TaskKind } from '../../platform/temporal/workflow-tasks.ts';
 import { type IdSpan, type ReplaySelection, selectedDeliveries, selectedUnsent } from './replay-selection.ts';
@@ -44,7 +44,8 @@ export async function queueReplayPage(
     const subscribers = await findSubscribers(trx, [replay.wabaId]);
     const scope = subscribers.find(({ id }) => id === place.id)?.orderScope ?? null;
     const wanted = scope === null ? [] : page.deliveries.filter(({ obstacle }) => obstacle === null);
-    const queued = wanted.map((selected) => again(replay.id, scope ?? 'event', selected));
+    const toSend = await withoutRepeats(trx, replay.id, wanted);
+    const queued = toSend.map((selected) => again(replay.id, scope ?? 'event', selected));
     await queueReplayDeliveries(trx, replay, place.id, queued);
     const others = cursor.endpoints.filter(({ id }) => id !== place.id);
     const progress = {
@@ -66,10 +67,33 @@ function again(replayId: string, scope: OrderScope, selected: SelectedDelivery):
     deliveryDay: dayOfUuidV7(deliveryId),
     deliveryId,
     lane: replayLane(replayId, scope, selected),
-    eventDay: selected.eventDay,
-    eventUuid: selected.eventUuid,
+    eventDay: selected.sentWith === null ? selected.eventDay : dayOfUuidV7(selected.sentWith),
+    eventUuid: selected.sentWith ?? selected.eventUuid,
     replayOf: selected.deliveryId,
   };
+}
+
+/** What was sent together is sent again together, and once by a replay, whichever parts of it are selected. */
+async function withoutRepeats(
+  trx: Transaction,
+  replayId: string,
+  selected: readonly SelectedDelivery[],
+): Promise<SelectedDelivery[]> {
+  const batches = [...new Set(selected.flatMap(({ sentWith }) => sentWith ?? []))];
+  if (batches.length === 0) return [...selected];
+  const seen = new Set(
+    await queryColumn<string>(
+      trx,
+      'select event_uuid from deliveries where event_uuid = any (cast(:batches as uuid[])) and replay_id = :replayId',
+      { batches, replayId },
+    ),
+  );
+  return selected.filter(({ sentWith }) => {
+    if (sentWith === null) return true;
+    const isNew = !seen.has(sentWith);
+    seen.add(sentWith);
+    return isNew;
+  });
 }
 
 const ALLOWED_FROM: Record<'paused' | 'running' | 'cancelled', readonly ReplayState[]> = {
@@ -167,6 +191,8 @@ const EVENTS_PER_STEP = 5_000;
 type SelectedDelivery = ReplayedEvent & {
   id: string;
   deliveryId: string | null;
+  /** The delivery that sent it with others. */
+  sentWith: string | null;
   eventDay: string;
   eventUuid: string;
   obstacle: string | null;
@@ -237,7 +263,7 @@ async function readRange(
   const bindings = Object.assign({}, ...found.map((part) => part.bindings));
   return await query<SelectedDelivery>(
     trx,
-    `select id, delivery_id as "deliveryId", event_day as "eventDay", event_uuid as "eventUuid", lane, sequence,
+    `select id, delivery_id as "deliveryId", batch_id as "sentWith", event_day as "eventDay", event_uuid as "eventUuid", lane, sequence,
             conversation_id as "conversationId", obstacle
        from (${found.map(({ sql }) => `(${sql} order by day, id limit :limit)`).join(' union all ')}) as selected
       order by day, id limit :limit`,

@@ -28,6 +28,7 @@ import * as alwaysWorkflowsFor from './migrations/0020-always-workflows-for.ts';
 import * as windowClosing from './migrations/0021-window-closing.ts';
 import * as usageAlerts from './migrations/0022-usage-alerts.ts';
 import * as broadcasts from './migrations/0023-broadcasts.ts';
+import * as buffering from './migrations/0024-buffering.ts';
 import { query } from './sql.ts';
 
 /** One that sets `transaction` to false runs without one, as a concurrent index needs it. */
@@ -60,6 +61,7 @@ export const MIGRATIONS: Migrations = {
   '0021-window-closing': { up: windowClosing.up, down: windowClosing.down, config: windowClosing.config },
   '0022-usage-alerts': { up: usageAlerts.up, down: usageAlerts.down },
   '0023-broadcasts': { up: broadcasts.up, down: broadcasts.down },
+  '0024-buffering': { up: buffering.up, down: buffering.down, config: buffering.config },
 };
 
 export type SchemaState = {

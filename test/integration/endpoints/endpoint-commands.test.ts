@@ -75,6 +75,7 @@ describe('admin endpoint', () => {
         '--header',
         'X-Shop: a: b',
       ],
+      ...['--buffer', '5', '--buffer-max', '60', '--buffer-messages', '9', '--buffer-types', 'text, image'],
     );
     const all = {
       eventTypes: ['message'],
@@ -87,6 +88,10 @@ describe('admin endpoint', () => {
       deliveryWorkflows: 'always',
       alwaysWorkflowsFor: ['payment', 'order'],
       orderScope: 'conversation',
+      bufferSeconds: 5,
+      bufferMaxSeconds: 60,
+      bufferMaxMessages: 9,
+      bufferTypes: ['text', 'image'],
       customHeaderNames: ['X-Shop'],
       version: 1,
     };
@@ -97,8 +102,10 @@ describe('admin endpoint', () => {
       version: 2,
     });
     const defaults = ['events', 'numbers', 'retry-schedule', 'timeout-ms', 'max-in-flight'];
+    const buffer = ['buffer', 'buffer-max', 'buffer-messages', 'buffer-types'];
     const reset = [
       ...defaults,
+      ...buffer,
       'rate-limit',
       'block-limit',
       'delivery-workflows',
@@ -114,7 +121,14 @@ describe('admin endpoint', () => {
       blockLimitSeconds: null,
       deliveryWorkflows: null,
       alwaysWorkflowsFor: null,
+      bufferSeconds: null,
+      bufferMaxSeconds: null,
+      bufferMaxMessages: null,
+      bufferTypes: null,
     });
+    const scope = ['--order-scope', 'event'];
+    const refused = await admin(['endpoint', 'update', id, ...scope, '--buffer', '5', '--json']);
+    expect(refused.stdout).toContain('"buffer_needs_conversation_order"');
     const show = await admin(['endpoint', 'show', id]);
     expect(show.stdout).toMatch(/pending +nothing\n/);
     expect(show.stdout).toMatch(/custom headers +X-Shop\n/);

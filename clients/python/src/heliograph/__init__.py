@@ -6,6 +6,7 @@ from .errors import HeliographError
 from . import models, requests
 from .generated.models import (
     MediaReadyEvent,
+    MessageBatchEvent,
     MessageEvent,
     OrderEvent,
     PaymentEvent,
@@ -25,6 +26,7 @@ __all__ = [
     "HeliographError",
     "HeliographPlatform",
     "MediaReadyEvent",
+    "MessageBatchEvent",
     "MessageEvent",
     "OrderEvent",
     "PaymentEvent",

@@ -13,6 +13,7 @@ from pydantic import Discriminator, Tag, TypeAdapter, ValidationError
 from ._model import Model
 from .generated.models import (
     MediaReadyEvent,
+    MessageBatchEvent,
     MessageEvent,
     OrderEvent,
     PaymentEvent,
@@ -51,6 +52,7 @@ _KNOWN: dict[str, type[Model]] = {
     "media.ready": MediaReadyEvent,
     "test": TestEvent,
     "window.closing": WindowClosingEvent,
+    "message.batch": MessageBatchEvent,
 }
 
 
@@ -70,6 +72,7 @@ WebhookEvent = Annotated[
         Annotated[MediaReadyEvent, Tag("media.ready")],
         Annotated[TestEvent, Tag("test")],
         Annotated[WindowClosingEvent, Tag("window.closing")],
+        Annotated[MessageBatchEvent, Tag("message.batch")],
         Annotated[UpstreamEvent, Tag("upstream")],
         Annotated[UnknownEvent, Tag("unknown")],
     ],

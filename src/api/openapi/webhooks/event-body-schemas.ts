@@ -1,5 +1,5 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
-import { type CoreEventType, UPSTREAM_TYPE_PATTERN } from '../../../platform/event-type.ts';
+import { type CoreEventType, MESSAGE_BATCH, UPSTREAM_TYPE_PATTERN } from '../../../platform/event-type.ts';
 import { named } from '../../external/schema-kit.ts';
 
 /** The seven members of every event; members may be added at any time. */
@@ -261,6 +261,16 @@ export const EVENT_BODIES = {
   ),
   'window.closing': envelopeOf('WindowClosingEvent', 'window.closing', ClosingWindow),
 } satisfies Record<CoreEventType, TSchema>;
+
+/** Of the events that it holds each is as it would have come alone. */
+export const MESSAGE_BATCH_BODY = named('MessageBatchEvent', {
+  eventType: Type.Literal(MESSAGE_BATCH, { description: 'Several events in one request.' }),
+  eventId: Type.String({ description: 'The id of the batch, as `batchId` in the delivery log.' }),
+  count: Type.Integer({ minimum: 2, maximum: 100, description: 'How many events it holds.' }),
+  events: Type.Array(EVENT_BODIES.message, {
+    description: 'The events, the oldest first, each as it would have come alone.',
+  }),
+});
 
 export const UPSTREAM_EVENT_BODY = named('UpstreamEvent', {
   eventType: Type.String({

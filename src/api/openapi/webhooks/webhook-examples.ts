@@ -17,24 +17,36 @@ function example(eventType: CoreEventType, from: object, eventId: string, data: 
   return { eventType, userId: 1, ...from, eventId, occurredAt: '2026-11-21T09:30:00.123Z', data };
 }
 
+const FIRST_TEXT = {
+  id: 'wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUZFOERGMUE1QTE5ODA0OTNDQQA=',
+  timestamp: '1790000007',
+  body: 'Does it come in another size?',
+};
+
+const SECOND_TEXT = {
+  id: 'wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQTNDMTVENEYxQjg2RTc5MjBBRAA=',
+  timestamp: '1790000009',
+  body: 'I need it by Friday.',
+};
+
+function textExample({ id, timestamp, body }: typeof FIRST_TEXT) {
+  return example('message', FIXTURE_STORE, id, {
+    metadata: { display_phone_number: '12025550100', phone_number_id: '800000000000111' },
+    contacts: [{ profile: { name: 'Asha Tester' }, wa_id: '12025550143' }],
+    message: { from: '12025550143', id, timestamp, type: 'text', text: { body } },
+  });
+}
+
+export const BATCH_EXAMPLE = {
+  eventType: 'message.batch',
+  eventId: 'batch_019aa2b37c4d7e8f9a0b1c2d3e4f5062',
+  count: 2,
+  events: [textExample(FIRST_TEXT), textExample(SECOND_TEXT)],
+};
+
 /** A test holds them against what the service makes of upstream bodies. */
 export const WEBHOOK_EXAMPLES: Readonly<Record<CoreEventType, unknown>> = {
-  message: example(
-    'message',
-    FIXTURE_STORE,
-    'wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUZFOERGMUE1QTE5ODA0OTNDQQA=',
-    {
-      metadata: { display_phone_number: '12025550100', phone_number_id: '800000000000111' },
-      contacts: [{ profile: { name: 'Asha Tester' }, wa_id: '12025550143' }],
-      message: {
-        from: '12025550143',
-        id: 'wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUZFOERGMUE1QTE5ODA0OTNDQQA=',
-        timestamp: '1790000007',
-        type: 'text',
-        text: { body: 'Does it come in another size?' },
-      },
-    },
-  ),
+  message: textExample(FIRST_TEXT),
   'media.ready': example(
     'media.ready',
     FIXTURE_STORE,

@@ -2,14 +2,15 @@ import { webhookHeaders } from '../../../engine/deliveries/webhook-request.ts';
 import {
   type CoreEventType,
   EVENT_TYPES,
-  type EventType,
+  MESSAGE_BATCH,
+  type SentEventType,
   upstreamTypeOf,
 } from '../../../platform/event-type.ts';
 import { KNOWN_FIELDS, UPSTREAM_FIELDS } from '../../../platform/upstream-fields.ts';
 import { type Components, documentSchema } from '../schemas.ts';
-import { EVENT_BODIES, UPSTREAM_EVENT_BODY } from './event-body-schemas.ts';
+import { EVENT_BODIES, MESSAGE_BATCH_BODY, UPSTREAM_EVENT_BODY } from './event-body-schemas.ts';
 import { upstreamExample } from './upstream-examples.ts';
-import { WEBHOOK_EXAMPLES } from './webhook-examples.ts';
+import { BATCH_EXAMPLE, WEBHOOK_EXAMPLES } from './webhook-examples.ts';
 
 type Json = Record<string, unknown>;
 
@@ -44,6 +45,12 @@ const ABOUT: Readonly<Record<CoreEventType, About>> = {
   },
 };
 
+const ABOUT_BATCH: About = {
+  summary: 'Several messages of one conversation',
+  description:
+    'Only for endpoints with `bufferSeconds`. A 2xx response accepts all of them, anything else none. One message alone comes as `message`.',
+};
+
 const HEADER_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'webhook-id': 'Our id of the event, the same over attempts and endpoints. Deduplicate by it.',
   'webhook-timestamp': 'When this attempt was made, in seconds since 1970.',
@@ -70,6 +77,14 @@ export function webhookOperations(components: Components): Json {
       example: WEBHOOK_EXAMPLES[type],
     });
   });
+  const batchSchema = documentSchema(MESSAGE_BATCH_BODY, components);
+  const batch = webhookOperation({
+    type: MESSAGE_BATCH,
+    schema: batchSchema,
+    name: nameOf(batchSchema),
+    about: ABOUT_BATCH,
+    example: BATCH_EXAMPLE,
+  });
   const schema = documentSchema(UPSTREAM_EVENT_BODY, components);
   const upstream = KNOWN_FIELDS.map((field) =>
     webhookOperation({
@@ -80,7 +95,7 @@ export function webhookOperations(components: Components): Json {
       about: { summary: UPSTREAM_FIELDS[field], description: ON_REQUEST },
     }),
   );
-  return Object.fromEntries([...core, ...upstream]);
+  return Object.fromEntries([...core, batch, ...upstream]);
 }
 
 const ON_REQUEST =
@@ -90,7 +105,7 @@ function capitalized(word: string): string {
   return `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
 }
 
-type Documented = { type: EventType; schema: Json; name: string; about: About; example: unknown };
+type Documented = { type: SentEventType; schema: Json; name: string; about: About; example: unknown };
 
 function webhookOperation({ type, schema, name, about, example }: Documented): [string, { post: Json }] {
   const post = {
@@ -113,7 +128,7 @@ function webhookOperation({ type, schema, name, about, example }: Documented): [
 }
 
 /** Taken from the headers as they are sent, so that none is missing. */
-function headerParameters(type: EventType, eventId: string): Json[] {
+function headerParameters(type: SentEventType, eventId: string): Json[] {
   const headers = webhookHeaders({
     webhookId: 'evt_019aa2b37c4d7e8f9a0b1c2d3e4f5061',
     timestampSeconds: 1_790_000_010,

@@ -9,7 +9,7 @@ import { endpointsThatFilter } from '../../../features/endpoints/filtered-endpoi
 import { obstacleToRetry, retryDelivery } from '../../../features/endpoints/retry-now.ts';
 import { startReplay } from '../../../features/replays/replays.ts';
 import { openEventIdHash } from '../../../platform/crypto/installation-secret.ts';
-import { publicDeliveryId, publicEventId } from '../../../platform/public-ids.ts';
+import { publicBatchId, publicDeliveryId, publicEventId } from '../../../platform/public-ids.ts';
 import { workflowListUrl, workflowUrl } from '../../../platform/temporal/client-connection.ts';
 import { eventQuery } from '../../../platform/temporal/workflow-options.ts';
 import { mayUse } from '../access/link-access.ts';
@@ -183,6 +183,14 @@ function facts(viewer: Viewer, delivery: DeliveryReport['delivery']): [string, C
     ['Created', exactTime(delivery.createdAt)],
     ['Sequence', delivery.sequence ?? '–'],
   ];
+  if (delivery.sentWith !== null) {
+    const first = { ...delivery, id: delivery.sentWith };
+    const id = html`<code>${publicBatchId(first.id)}</code>`;
+    rows.push([
+      'Batch',
+      html`${id}, sent with other messages${first.id !== delivery.id && html` by <a class="mono" href="${pathOf(first)}">${publicDeliveryId(first.id)}</a>`}`,
+    ]);
+  }
   if (delivery.steppedAsideAt !== null) {
     const since = exactTime(delivery.steppedAsideAt);
     rows.push(['Stepped aside', html`${since}; later events of its key no longer wait for it`]);
@@ -320,7 +328,10 @@ function waitingFor(delivery: DeliveryDetail, now: Date): Child {
     const head = blockedBy === null ? null : { ...delivery, id: blockedBy };
     return html`It waits for an earlier event of its ordering key${head !== null && html`: <a class="mono" href="${pathOf(head)}">${publicDeliveryId(head.id)}</a>`}.`;
   }
-  if (queueState === 'unreleased') return 'Its order waits for catalog data; then it is sent.';
+  if (queueState === 'unreleased')
+    return delivery.body === null
+      ? 'Its order waits for catalog data; then it is sent.'
+      : 'It waits for other messages of its conversation, to be sent with them.';
   if (queueState === 'suspended') return 'It waits until its paused replay is resumed.';
   if (endpointMode !== null && endpointMode !== 'open') return MODES[endpointMode];
   if (queueState === 'retrying' && nextAttemptAt !== null) {

@@ -193,7 +193,7 @@ export function endpointForm(view: EndpointFormView): Markup {
     html`<button class="unseen" tabindex="-1" aria-hidden="true">${view.label}</button>
 <div class="card">${whereFields(view)}</div>
 <div class="card"><h2>Events to receive</h2>${whatFields(view)}</div>
-<details class="card" ${isAdvanced(view) && html`open`}><summary>Ordering, signature, retries, limits and headers</summary>
+<details class="card" ${isAdvanced(view) && html`open`}><summary>Ordering, buffering, signature, retries, limits and headers</summary>
 <div class="advanced">${howFields(view)}${headerFields(view)}</div></details>
 <div class="buttons"><button class="primary">${view.label}</button><a class="button" href="${view.cancelHref}">Cancel</a></div>`,
   );

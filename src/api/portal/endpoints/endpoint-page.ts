@@ -148,7 +148,7 @@ function figures(
     waiting.due > 0 && recoveringSince !== null && `${waiting.due} due`,
     waiting.due > 0 && mode === 'probing' && `${waiting.due} until a probe succeeds`,
     waiting.queued > 0 && `${waiting.queued} behind an earlier event`,
-    waiting.unreleased > 0 && `${waiting.unreleased} waiting for catalog data`,
+    waiting.unreleased > 0 && `${waiting.unreleased} waiting for other messages or catalog data`,
     waiting.suspended > 0 && `${waiting.suspended} of paused replays`,
   ].filter((part) => part !== false);
   return statRow([

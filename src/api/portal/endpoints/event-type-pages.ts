@@ -1,8 +1,17 @@
-import { type CoreEventType, EVENT_TYPES, upstreamTypeOf } from '../../../platform/event-type.ts';
+import {
+  type CoreEventType,
+  EVENT_TYPES,
+  MESSAGE_BATCH,
+  upstreamTypeOf,
+} from '../../../platform/event-type.ts';
 import { KNOWN_FIELDS } from '../../../platform/upstream-fields.ts';
-import { EVENT_BODIES, UPSTREAM_EVENT_BODY } from '../../openapi/webhooks/event-body-schemas.ts';
+import {
+  EVENT_BODIES,
+  MESSAGE_BATCH_BODY,
+  UPSTREAM_EVENT_BODY,
+} from '../../openapi/webhooks/event-body-schemas.ts';
 import { upstreamExample } from '../../openapi/webhooks/upstream-examples.ts';
-import { WEBHOOK_EXAMPLES } from '../../openapi/webhooks/webhook-examples.ts';
+import { BATCH_EXAMPLE, WEBHOOK_EXAMPLES } from '../../openapi/webhooks/webhook-examples.ts';
 import { webhookOperations } from '../../openapi/webhooks/webhook-operations.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
@@ -32,6 +41,9 @@ const SENT: Readonly<Record<CoreEventType, string>> = {
     'Some minutes before the customer service window of a conversation ends, to endpoints whose event types name it. A customer who writes again postpones it.',
 };
 
+const SENT_TOGETHER =
+  'In place of message, to endpoints that buffer, when several messages came until the conversation was quiet.';
+
 const SENT_ON_REQUEST =
   'At once when upstream reports it, to endpoints whose event types name it or upstream.*, and kept for those that ask later. The upstream app must subscribe to the field.';
 
@@ -45,6 +57,7 @@ const DOCUMENTED: readonly Documented[] = [
     body: EVENT_BODIES[type],
     example: WEBHOOK_EXAMPLES[type],
   })),
+  { type: MESSAGE_BATCH, sent: SENT_TOGETHER, body: MESSAGE_BATCH_BODY, example: BATCH_EXAMPLE },
   ...KNOWN_FIELDS.map((field) => ({
     type: upstreamTypeOf(field),
     sent: SENT_ON_REQUEST,
@@ -79,7 +92,10 @@ function catalogue(path: string, operations: Operations): PageView {
     html`<a class="mono" href="${path}/${type}">${type}</a>`,
     operations[type]?.post.summary,
   ];
-  const rows = EVENT_TYPES.map((type): Child[] => [...linked(type), SENT[type]]);
+  const rows = [
+    ...EVENT_TYPES.map((type): Child[] => [...linked(type), SENT[type]]),
+    [...linked(MESSAGE_BATCH), SENT_TOGETHER],
+  ];
   const upstream = KNOWN_FIELDS.map((field): Child[] => linked(upstreamTypeOf(field)));
   return {
     title: 'Event types',

@@ -14,7 +14,8 @@ import { probeDelayMs } from '../breaker.ts';
 import { isTrouble, type SettledOutcome } from '../judge-outcome.ts';
 import { isGone, type MadeAttempt } from './made-attempt.ts';
 
-export type Settled = { attempt: MadeAttempt; outcome: SettledOutcome };
+/** `batch`: the deliveries that went out together, the attempted one first; none: it went out alone. */
+export type Settled = { attempt: MadeAttempt; outcome: SettledOutcome; batch: readonly string[] };
 
 /**
  * Locks the endpoints that these attempts will change, and leaves out the attempts of those that another transaction has
@@ -40,7 +41,9 @@ export async function changeEndpoints(
   settled: readonly Settled[],
   endpoints: ReadonlyMap<string, RunRoom>,
 ): Promise<number> {
-  const failed = byEndpoint(settled.filter(isPermanent)).map(([id, ofOne]) => [id, ofOne.length] as const);
+  const failed = byEndpoint(settled.filter(isPermanent)).map(
+    ([id, ofOne]) => [id, ofOne.reduce((sum, { batch }) => sum + Math.max(1, batch.length), 0)] as const,
+  );
   const changes = changesOf(settled, endpoints);
   if (failed.length > 0) await countFailed(trx, new Map(failed));
   if (changes.length > 0) await noteReports(trx, changes);

@@ -1,3 +1,4 @@
+import { MESSAGE_BATCH } from '../../../platform/event-type.ts';
 import type { ClaimedDelivery } from '../../queue/claim.ts';
 import type { SendableEndpoint, SentRequest } from './send-delivery.ts';
 
@@ -32,9 +33,9 @@ export type MadeAttempt = Omit<
   readonly recording: Recording;
 };
 
-/** Whether an attempt delivered and decides nothing about its endpoint. */
+/** Whether an attempt delivered one event and decides nothing about its endpoint. */
 export function isPlainSuccess(attempt: MadeAttempt): boolean {
-  return !isFailure(attempt) && !attempt.isProbe;
+  return !isFailure(attempt) && !attempt.isProbe && attempt.eventType !== MESSAGE_BATCH;
 }
 
 export function isFailure({ sent: { result } }: MadeAttempt): boolean {

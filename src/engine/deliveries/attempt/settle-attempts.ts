@@ -13,7 +13,9 @@ import {
   type RecordGate,
   type RunRoom,
   type SettledDelivery,
+  type SettledWith,
   settleDeliveries,
+  settleWith,
 } from '../../queue/settle.ts';
 import { type EndpointHealth, isRepetition } from '../breaker.ts';
 import { judgeOutcome, type RunLimits, type SettledOutcome } from '../judge-outcome.ts';
@@ -140,6 +142,8 @@ async function settle(
       judged,
       claim: null,
     });
+    const others = settled.flatMap(othersOf);
+    if (others.length > 0) await settleWith(trx, others);
     const reopened = await changeEndpoints(trx, settled, endpoints);
     return { ...recorded, promoted: recorded.promoted + reopened };
   });
@@ -160,8 +164,15 @@ function judge(
     const known = claims?.get(attempt.deliveryId) ?? null;
     if (claims !== null && known === null) return [];
     const scheduledInMs = known?.scheduledInMs ?? null;
-    return [{ attempt, outcome: outcomeOf(tools, attempt, { endpoints, scheduledInMs }) }];
+    const batch = known?.batch ?? [];
+    return [{ attempt, outcome: outcomeOf(tools, attempt, { endpoints, scheduledInMs }), batch }];
   });
+}
+
+/** Of a batch all but the first, which was attempted and recorded. */
+function othersOf({ attempt, batch, outcome }: Settled): SettledWith[] {
+  const shared = { withId: attempt.deliveryId, attempt: outcome.attempt };
+  return batch.slice(1).map((deliveryId) => ({ deliveryId, ...shared }));
 }
 
 /** Records what was judged, as far as the statement finds the claims in force: that is `settled`. */

@@ -7,6 +7,7 @@ import { releaseExpired } from '../../queue/claim.ts';
 import { bringForward } from '../../queue/retry.ts';
 import { findLateTests, releaseDueRetries, stepAside } from '../../queue/sweep.ts';
 import type { DeliveryLoop } from '../loop/delivery-loop.ts';
+import { releaseBuffers } from './release-buffers.ts';
 
 export type UpkeepTools = {
   database: Database;
@@ -23,9 +24,10 @@ export type UpkeepTools = {
 const RUN_GRACE_MS = 3_000;
 
 const RETRIES = 1_000;
+const BUFFERS = 100;
 const TESTS = 20;
 
-/** Makes retries due whose time has come, and attempts test events that no run has come for. */
+/** Makes retries and buffered messages due whose time has come, and attempts test events that no run has come for. */
 export function startRetryRelease(tools: UpkeepTools): Loop {
   const { database, logger, loop } = tools;
   const sweep = makeSweep(RETRIES);
@@ -35,10 +37,11 @@ export function startRetryRelease(tools: UpkeepTools): Loop {
     turn: async () => {
       const runGraceMs = tools.isTemporalUp() ? RUN_GRACE_MS : 0;
       const released = await sweep((range) => releaseDueRetries(database, { ...range, runGraceMs }));
-      if (released > 0) loop.wake();
+      const buffers = await releaseBuffers(database, BUFFERS);
+      if (released + buffers.released > 0) loop.wake();
       const tests = await findLateTests(database, { runGraceMs, limit: TESTS });
       await Promise.all(tests.map((test) => loop.attemptLate(test)));
-      return released === RETRIES;
+      return released === RETRIES || buffers.looked >= BUFFERS;
     },
   });
 }

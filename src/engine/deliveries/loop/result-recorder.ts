@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isTransientError } from '../../../platform/postgres/error-class.ts';
 import type { DirectClaims } from '../../queue/enqueue.ts';
-import { isPlainSuccess, type MadeAttempt } from '../attempt/made-attempt.ts';
+import { isFailure, isPlainSuccess, type MadeAttempt } from '../attempt/made-attempt.ts';
 import {
   type Settlement,
   type SettlementTools,
@@ -220,10 +220,12 @@ function isRefused({ recording }: MadeAttempt): boolean {
   return recording.refusal !== null;
 }
 
-/** A refused attempt stands alone. */
+/** A refused attempt stands alone, and failures apart: where all succeeded, endpoints in trouble are known to be back. */
 function partsOf<Attempt extends MadeAttempt>(group: readonly Attempt[]): (readonly Attempt[])[] {
   const refused = group.filter(isRefused).map((attempt) => [attempt]);
-  return [group.filter((attempt) => !isRefused(attempt)), ...refused].filter((part) => part.length > 0);
+  const others = group.filter((attempt) => !isRefused(attempt));
+  const [failed, succeeded] = [others.filter(isFailure), others.filter((attempt) => !isFailure(attempt))];
+  return [failed, succeeded, ...refused].filter((part) => part.length > 0);
 }
 
 function halvesOf<Attempt extends MadeAttempt>(

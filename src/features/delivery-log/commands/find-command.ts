@@ -12,6 +12,7 @@ import {
   dayOfUuidV7,
   deliveryUuidOf,
   eventUuidOf,
+  publicBatchId,
   publicDeliveryId,
   publicEventId,
 } from '../../../platform/public-ids.ts';
@@ -140,13 +141,14 @@ async function findEvents(
 
 function deliveryReport(
   { temporal }: Config,
-  { eventUuid: _, id, ...delivery }: EventDelivery,
+  { eventUuid: _, id, sentWith, ...delivery }: EventDelivery,
   attempts: readonly EventAttempt[],
 ) {
   return {
     ...delivery,
     url: delivery.url === null ? null : shownUrl(delivery.url),
     deliveryId: publicDeliveryId(id),
+    batchId: sentWith === null ? null : publicBatchId(sentWith),
     workflowUrl: workflowUrl(temporal, delivery.workflowId),
     attemptLog: attempts
       .filter(({ deliveryId }) => deliveryId === id)
@@ -198,6 +200,7 @@ function deliveryText(delivery: DeliveryReport): string {
     ['last error', delivery.lastError],
     ['next attempt', delivery.nextAttemptAt],
     ['aside since', delivery.steppedAsideAt],
+    ['batch', delivery.batchId],
     ['workflow', delivery.workflowUrl],
   ]);
   const attempts = alignedTable(

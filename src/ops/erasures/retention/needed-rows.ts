@@ -76,12 +76,13 @@ async function listAwaitedOrders(
   );
 }
 
-/** SQL by table, about its row `r`: whether something open needs it. */
+/** SQL by table, about its row `r`: whether something open needs it. The event of a batch has the id of the delivery that sends it. */
 const IS_NEEDED: Record<DailyTable, string> = {
   inbox: `r.state in ('new', 'failed', 'waiting')`,
   events: `exists (select from deliveries d join delivery_queue q on q.delivery_id = d.id where d.event_uuid = r.id)
+           or exists (select from delivery_queue q where q.delivery_id = r.id)
            or r.body is null and r.id in (select event_uuid from (${AWAITED_ORDER}) as awaited)`,
-  deliveries: 'exists (select from delivery_queue q where q.delivery_id = r.id)',
+  deliveries: 'exists (select from delivery_queue q where q.delivery_id = coalesce(r.batch_id, r.id))',
   attempts: 'false',
 };
 

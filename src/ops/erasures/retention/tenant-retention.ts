@@ -162,12 +162,12 @@ const IS_AT_REST = `
   not exists (select from outbound_messages o where o.message_id = m.id and o.state in ('queued', 'sending'))
   and not exists (select from media d where d.message_id = m.id and d.state = 'pending')
   and not exists (select from events e join deliveries d on d.event_uuid = e.id
-                    join delivery_queue q on q.delivery_id = d.id
+                    join delivery_queue q on q.delivery_id = coalesce(d.batch_id, d.id)
                    where e.waba_id = m.waba_id
                      and e.event_id in (m.upstream_id, m.upstream_id || '_media', 'local:' || m.id,
                                         m.superseded_upstream_id, m.superseded_upstream_id || '_media'))
   and not exists (select from orders o join deliveries d on d.event_uuid = o.event_uuid
-                    join delivery_queue q on q.delivery_id = d.id where o.message_id = m.id)`;
+                    join delivery_queue q on q.delivery_id = coalesce(d.batch_id, d.id) where o.message_id = m.id)`;
 
 /** Statuses, files, events and deliveries go too. What is under way stays until it has ended. */
 export const expireMessages = ofEachWaba('message_days', async (tools: Tools, limit, after) => {

@@ -458,7 +458,9 @@ begin
        set lane = excluded.lane,
            blocks = case when delivery_queue.state = 'retrying' and delivery_queue.blocks is null
                          then blocking_kind(delivery_queue.event_day, delivery_queue.event_uuid)
-                         else delivery_queue.blocks end
+                         else delivery_queue.blocks end,
+           -- What was queued behind a buffered message may end its wait.
+           next_attempt_at = case when delivery_queue.state <> 'unreleased' then delivery_queue.next_attempt_at end
     returning delivery_id, xmax = 0 as is_new
   )
   select array_agg(i.delivery_id) into heads from inserted i where i.is_new;
@@ -754,6 +756,7 @@ declare
   lane_names text[];
   removed uuid[];
   days date[];
+  batched uuid[];
   attempt_counts integer[];
   headless_endpoints bigint[];
   headless_lanes text[];
@@ -779,12 +782,13 @@ begin
      using unnest(lane_endpoints, lane_names) as l (endpoint_id, lane)
      where q.delivery_id = any (ids) and q.endpoint_id = l.endpoint_id and q.lane = l.lane
        and (under_way_too or q.state <> 'claimed' or q.lease_until <= (select clock_timestamp()) or q.token = any (tokens))
-    returning q.delivery_id, q.delivery_day, q.attempts, q.endpoint_id, q.lane, q.position, q.state
+    returning q.delivery_id, q.delivery_day, q.attempts, q.endpoint_id, q.lane, q.position, q.state, q.batch
   )
   select array_agg(g.delivery_id), array_agg(g.delivery_day), array_agg(g.attempts),
+         (select array_agg(b.id) from gone o, unnest(o.batch) as b (id)),
          array_agg(g.endpoint_id) filter (where g.state <> 'queued'), array_agg(g.lane) filter (where g.state <> 'queued'),
          array_agg(g.position) filter (where g.state <> 'queued')
-    into removed, days, attempt_counts, headless_endpoints, headless_lanes, headless_positions from gone g;
+    into removed, days, attempt_counts, batched, headless_endpoints, headless_lanes, headless_positions from gone g;
   if headless_lanes is not null then
     select count(*) into due_lanes
       from promote_behind(headless_endpoints, headless_lanes, headless_positions, null, null) p where p.state = 'due';
@@ -799,6 +803,12 @@ begin
       from unnest(removed, days, attempt_counts) as r (id, day, attempts)
      where r.day = log_day and d.day = log_day and d.id = any (removed) and d.id = r.id;
   end loop;
+  -- The others of a batch. Their ids were made by other processes, whose clocks may be behind.
+  if batched is not null then
+    update deliveries d
+       set state = 'dropped', last_error = reason, next_attempt_at = null, finished_at = clock_timestamp()
+     where d.day >= (select min(r.day) - 1 from unnest(days) as r (day)) and d.id = any (batched) and d.state = 'pending';
+  end if;
   return removed;
 end $$;
 

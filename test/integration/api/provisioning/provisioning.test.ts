@@ -184,6 +184,13 @@ test('an endpoint is added once under a name, with its secret once, changed by a
   expect(secrets).toEqual([expect.stringMatching(/^whsec_/)]);
   const changed = await ask('PUT', path, { url, eventTypes: ['status'] });
   expect(changed).toMatchObject({ status: 200, body: { url, eventTypes: ['status'] } });
+  expect(errorOf(await ask('PUT', path, { url, bufferSeconds: 5 }))).toEqual([
+    422,
+    'buffer_needs_conversation_order',
+    'bufferSeconds',
+  ]);
+  const buffer = { bufferSeconds: 5, bufferMaxSeconds: 9, orderScope: 'conversation' };
+  expect(await ask('PUT', path, { url, ...buffer })).toMatchObject({ status: 200, body: buffer });
   const ids = 'select id from webhook_endpoints where waba_id = :wabaId';
   expect(await queryColumn(api.database, ids, { wabaId })).toEqual([changed.body.id]);
   expect(errorOf(await ask('PUT', path, { url: 'http://93.184.216.34/' }))).toEqual([

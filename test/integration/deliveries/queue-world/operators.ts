@@ -26,7 +26,7 @@ import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { publicDeliveryId } from '../../../../src/platform/public-ids.ts';
 import { RequestError } from '../../../../src/platform/request-input.ts';
 import { carry, newRun } from './workers.ts';
-import { WABAS, type World } from './world.ts';
+import { SET_SCOPE, WABAS, type World } from './world.ts';
 
 /** A body of upstream: its items by ordering key; `beside`: not by intake, but by media or sends. */
 export type Publication = { waba: number; items: { key: number; reserved: boolean }[]; beside: boolean };
@@ -49,7 +49,9 @@ async function store(world: World, { waba, items, beside }: Publication): Promis
   const run = newRun(dice);
   const claims = dice() < 0.5;
   const claimer = claims ? { token: run.token, leaseMs: run.leaseMs, take: () => dice() < 0.7 } : null;
-  const events = items.map(({ key, reserved }) => ({
+  const numbers = items.map((_, n) => world.nextNumber + n);
+  world.nextNumber += items.length;
+  const events = items.map(({ key, reserved }, index) => ({
     wabaId,
     phoneNumberId,
     tenantId: String(waba + 1),
@@ -58,7 +60,7 @@ async function store(world: World, { waba, items, beside }: Publication): Promis
     eventId: `key ${key}`,
     laneKey: `key ${key}`,
     conversationId: key === 0 ? null : String(1 + (key % 2)),
-    dataJson: reserved ? null : '{}',
+    dataJson: reserved ? null : dataOf(numbers[index] ?? 0, dice),
   }));
   const { published, subscribers } = await database.transaction(async (trx) => {
     await lockPublishing(trx);
@@ -68,13 +70,19 @@ async function store(world: World, { waba, items, beside }: Publication): Promis
     if (dice() < 0.05) throw new PublisherDied();
     return { published: stored, subscribers: new Map(found.map(({ id, orderScope }) => [id, orderScope])) };
   });
-  for (const event of published.events) {
+  for (const [index, event] of published.events.entries()) {
+    const n = numbers[index] ?? 0;
     const { uuid, lane: key, conversationId, sequence, day } = event;
     const turn = beside ? null : world.published.length;
-    world.published.push({ uuid, key, conversationId, sequence: Number(sequence), turn, subscribers });
+    world.published.push({ uuid, key, conversationId, sequence: Number(sequence), n, turn, subscribers });
     if (event.body === null) world.reserved.push({ wabaId, day, uuid });
   }
   world.background.push(carry(world, published.claimed, run));
+}
+
+/** Most are of a type that is buffered. */
+function dataOf(n: number, dice: () => number): string {
+  return JSON.stringify({ message: { type: dice() < 0.8 ? 'text' : 'image' }, n });
 }
 
 /** Gives some reserved event its body. */
@@ -180,11 +188,7 @@ async function changeScope({ database, endpoints }: World, id: string, scope: Or
   try {
     return await database.transaction(async (trx) => {
       if ((await lockLanes(trx, { wabaId, id })).count > 0) return false;
-      await execute(
-        trx,
-        'update webhook_endpoints set order_scope = :scope, version = version + 1 where id = :id',
-        { scope, id },
-      );
+      await execute(trx, `${SET_SCOPE} where id = :id`, { scope, id });
       return true;
     });
   } catch (error) {

@@ -15,12 +15,16 @@ export type Reception = {
   /** When it began by the wall clock, which is the database's too. */
   beganAtMs: number;
   ok: boolean;
+  /** The numbers of the events in it, in their order. */
+  numbers: number[];
 };
 
 export type Receivers = {
   /** In place of the network: every endpoint's receiver. */
   sender: HttpSender;
   receptions: Reception[];
+  /** Events that arrived with other bytes than before. */
+  changed: string[];
   /** From now on everything is accepted. */
   heal(): void;
 };
@@ -30,21 +34,29 @@ const SLOWEST_MS = 3;
 /** Receivers that are slow, fail, hang and go away at random, and write down what they get. */
 export function makeReceivers(database: Database, dice: () => number): Receivers {
   const receptions: Reception[] = [];
+  const changed: string[] = [];
+  const bodies = new Map<string, string>();
   let healthy = false;
   return {
     receptions,
+    changed,
     heal: () => {
       healthy = true;
     },
     sender: {
       close: async () => undefined,
-      send: async ({ headers, timeoutMs = Number.POSITIVE_INFINITY }) => {
+      send: async ({ headers, body, timeoutMs = Number.POSITIVE_INFINITY }) => {
         const deliveryId = deliveryUuidOf(headers['X-Service-Delivery-Id'] ?? '') ?? '';
         const deadlineMs = performance.now() + timeoutMs;
         const lane = await laneOf(database, deliveryId);
         const beginMs = performance.now();
         if (beginMs >= deadlineMs) return failure('timeout');
-        const reception = { deliveryId, lane, beginMs, endMs: beginMs, beganAtMs: Date.now(), ok: false };
+        const text = Buffer.from(body ?? '').toString();
+        const name = headers['webhook-id'] ?? '';
+        if ((bodies.get(name) ?? text) !== text) changed.push(`${name} has other bytes than before`);
+        bodies.set(name, text);
+        const times = { beginMs, endMs: beginMs, beganAtMs: Date.now() };
+        const reception = { deliveryId, lane, ...times, ok: false, numbers: numbersIn(JSON.parse(text)) };
         receptions.push(reception);
         await sleep(dice() * SLOWEST_MS);
         const result = healthy ? response(200) : anyResult(dice());
@@ -55,6 +67,12 @@ export function makeReceivers(database: Database, dice: () => number): Receivers
       },
     },
   };
+}
+
+type Body = { data?: { n?: number }; events?: Body[] };
+
+function numbersIn({ data, events = [] }: Body): number[] {
+  return [data?.n ?? [], events.flatMap(numbersIn)].flat();
 }
 
 function anyResult(luck: number): SendResult {

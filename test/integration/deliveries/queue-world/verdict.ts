@@ -6,6 +6,8 @@ import type { PublishedOne, World } from './world.ts';
 
 type Logged = {
   id: string;
+  /** The delivery that sends it with others. */
+  sentWith: string | null;
   endpointId: string;
   uuid: string;
   state: string;
@@ -25,6 +27,8 @@ export async function judge(world: World): Promise<string[]> {
     ...world.violations,
     ...(await lost(world, logged, deliveries)),
     ...disorder(world, deliveries),
+    ...misplaced(world, deliveries),
+    ...world.receivers.changed,
     ...overlaps(world, deliveries),
   ];
 }
@@ -32,7 +36,7 @@ export async function judge(world: World): Promise<string[]> {
 async function readLog({ database }: World): Promise<Logged[]> {
   return await query<Logged>(
     database,
-    `select d.id, d.endpoint_id as "endpointId", d.event_uuid as uuid, d.state, d.replay_id as "replayId",
+    `select d.id, d.batch_id as "sentWith", d.endpoint_id as "endpointId", d.event_uuid as uuid, d.state, d.replay_id as "replayId",
             ev.event_type as type, cast(extract(epoch from d.finished_at) * 1000 as float8) as "finishedAtMs",
             cast(extract(epoch from d.stepped_aside_at) * 1000 as float8) as "asideAtMs"
        from deliveries d join events ev on ev.day = d.event_day and ev.id = d.event_uuid`,
@@ -44,7 +48,7 @@ function knownDeliveries({ published, receivers }: World, logged: readonly Logge
   const received = Map.groupBy(receivers.receptions, ({ deliveryId }) => deliveryId);
   return logged.flatMap((row) => {
     const event = events.get(row.uuid);
-    const receptions = received.get(row.id) ?? [];
+    const receptions = received.get(row.sentWith ?? row.id) ?? [];
     const beganAtMs = Math.min(...receptions.map(({ beganAtMs }) => beganAtMs));
     return event === undefined ? [] : [{ ...row, event, receptions, beganAtMs }];
   });
@@ -80,10 +84,11 @@ async function lost(
   ];
 }
 
-function isAccounted({ dropped }: World, { id, endpointId, replayId, state, receptions }: Delivery): boolean {
+function isAccounted({ dropped }: World, one: Delivery): boolean {
+  const { id, sentWith, endpointId, replayId, state, receptions } = one;
   if (state === 'delivered') return receptions.some(({ ok }) => ok);
   if (state === 'failed') return receptions.length > 0;
-  return [id, endpointId, `replay ${replayId}`].some((name) => dropped.has(name));
+  return [id, sentWith ?? id, endpointId, `replay ${replayId}`].some((name) => dropped.has(name));
 }
 
 /** Both clocks are this machine's; one is read in whole milliseconds. */
@@ -98,7 +103,7 @@ function disorder(world: World, deliveries: readonly Delivery[]): string[] {
       .flatMap((later) => {
         const scope = scopeOf(world, later);
         return line
-          .filter((earlier) => precedes(earlier, later, scope))
+          .filter((earlier) => precedes(earlier, later, scope) && !isTogether(earlier, later))
           .filter(({ finishedAtMs, asideAtMs }) => {
             const wayFreeMs = Math.min(
               finishedAtMs ?? Number.POSITIVE_INFINITY,
@@ -111,6 +116,34 @@ function disorder(world: World, deliveries: readonly Delivery[]): string[] {
           );
       }),
   );
+}
+
+function isTogether({ sentWith }: Delivery, other: Delivery): boolean {
+  return sentWith !== null && sentWith === other.sentWith;
+}
+
+/** ORDER in a request: each request of a batch has all of it, the earlier ones first. */
+function misplaced(world: World, deliveries: readonly Delivery[]): string[] {
+  const batches = Map.groupBy(
+    deliveries.filter(({ sentWith }) => sentWith !== null),
+    ({ sentWith }) => sentWith,
+  );
+  return [...batches.values()].flatMap((members) => {
+    const places = new Map(members[0]?.receptions[0]?.numbers.map((n, place) => [n, place]));
+    if (places.size === 0) return [];
+    const placeOf = ({ event }: Delivery) => places.get(event.n) ?? Number.NaN;
+    const missing = members.filter((one) => Number.isNaN(placeOf(one)));
+    const swapped = members.flatMap((later) =>
+      members.filter(
+        (earlier) => precedes(earlier, later, scopeOf(world, later)) && placeOf(earlier) > placeOf(later),
+      ),
+    );
+    return [
+      ...missing.map(({ id }) => `${id} is not in its batch`),
+      ...swapped.map(({ id }) => `${id} stands behind a later one in its batch`),
+      ...(places.size === members.length ? [] : [`${members[0]?.sentWith} has others' events`]),
+    ];
+  });
 }
 
 const nameOf = ({ event }: Delivery) => `${event.key} #${event.sequence}, turn ${event.turn}`;
@@ -149,6 +182,11 @@ function msOfEvent({ uuid }: PublishedOne): number {
 function overlaps({ receivers }: World, deliveries: readonly Delivery[]): string[] {
   const ofKeys = deliveries
     .filter(({ asideAtMs }) => asideAtMs === null)
+    // One request may have several events of a key: it counts for the first of them.
+    .filter(
+      (one, index, all) =>
+        !all.slice(0, index).some((other) => isTogether(one, other) && other.event.key === one.event.key),
+    )
     .flatMap(({ endpointId, replayId, event, receptions }) =>
       receptions.map((reception) => ({ ...reception, lane: `${endpointId} ${replayId} ${event.key}` })),
     );

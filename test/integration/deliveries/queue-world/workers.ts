@@ -4,6 +4,7 @@ import { openEndpoint } from '../../../../src/engine/deliveries/attempt/endpoint
 import { type MadeAttempt, newRecording } from '../../../../src/engine/deliveries/attempt/made-attempt.ts';
 import { sendDelivery } from '../../../../src/engine/deliveries/attempt/send-delivery.ts';
 import { settleAttempts } from '../../../../src/engine/deliveries/attempt/settle-attempts.ts';
+import { releaseBuffers } from '../../../../src/engine/deliveries/dispatch/release-buffers.ts';
 import { loadEndpointSettings } from '../../../../src/engine/endpoint/endpoint-settings.ts';
 import {
   type ClaimedDelivery,
@@ -150,6 +151,16 @@ async function unmarkedBlocks({ database }: World): Promise<string[]> {
   return unmarked.map(({ id }) => `${id} blocks others, and is not marked`);
 }
 
+/** As if the conversations of what waits now had been quiet for long. */
+async function letBuffersAge({ database }: World): Promise<void> {
+  await execute(
+    database,
+    `update delivery_queue set created_at = created_at - interval '1 second', next_attempt_at = null
+      where position = any (array(
+        select position from delivery_queue where state in ('unreleased', 'queued') for update skip locked))`,
+  );
+}
+
 /** What the loops beside the delivery loop do. Failures seem to be an hour old, so that heads step aside. */
 export async function sweepTurn(world: World): Promise<void> {
   const { database, dice } = world;
@@ -160,6 +171,8 @@ export async function sweepTurn(world: World): Promise<void> {
   const probes = await claimProbes(database, { limit: 5, token: run.token, leaseMs: run.leaseMs });
   await carry(world, probes, run);
   world.violations.push(...(await unmarkedBlocks(world)));
+  if (dice() < 0.3) await letBuffersAge(world);
+  await releaseBuffers(database, 4);
   if (dice() < 0.5) {
     await execute(
       database,

@@ -19,6 +19,8 @@ export type PublishedOne = {
   key: string;
   conversationId: string | null;
   sequence: number;
+  /** The number in its data, by which it is known in a batch. */
+  n: number;
   /** Its place in its WABA's intake, which is one at a time; null: published beside it. */
   turn: number | null;
   subscribers: ReadonlyMap<string, OrderScope>;
@@ -36,6 +38,7 @@ export type World = {
   receivers: Receivers;
   endpoints: { id: string; wabaId: string; url: string; removed: boolean }[];
   published: PublishedOne[];
+  nextNumber: number;
   scopes: ScopeChange[];
   /** By endpoint, until they hold. */
   wantedScopes: Map<string, OrderScope>;
@@ -64,6 +67,11 @@ export async function makeWorld(database: Database, dice: () => number): Promise
     }),
   );
   await execute(database, `update webhook_endpoints set mode_changed_at = now() - interval '1 day'`);
+  const [, first, , second] = endpoints;
+  await execute(database, `${SET_SCOPE} where id = any (cast(:ids as bigint[]))`, {
+    scope: 'conversation',
+    ids: [first?.id ?? '', second?.id ?? ''],
+  });
   const turns = new Map<string, Promise<unknown>>();
   return {
     database,
@@ -71,6 +79,7 @@ export async function makeWorld(database: Database, dice: () => number): Promise
     receivers,
     endpoints,
     published: [],
+    nextNumber: 1,
     scopes: [],
     wantedScopes: new Map(),
     replays: [],
@@ -86,6 +95,11 @@ export async function makeWorld(database: Database, dice: () => number): Promise
     },
   };
 }
+
+/** Endpoints with the scope that buffering needs do buffer. */
+export const SET_SCOPE = `update webhook_endpoints
+  set order_scope = :scope, version = version + 1, buffer_seconds = case when :scope = 'conversation' then 1 end,
+      buffer_max_messages = 3`;
 
 function attemptTools(database: Database, dice: () => number, { sender }: Receivers): AttemptTools {
   return {

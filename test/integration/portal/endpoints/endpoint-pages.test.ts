@@ -39,6 +39,10 @@ test('every option of an endpoint can be set, comes back in the form, and goes b
     blockLimitSeconds: '3600',
     deliveryWorkflows: 'always',
     alwaysWorkflowsFor: 'payment',
+    bufferSeconds: '5',
+    bufferMaxSeconds: '60',
+    bufferMaxMessages: '9',
+    bufferTypes: 'image',
     newHeaders: 'Authorization: Bearer s3cret\nX-Shop: 1',
   });
   expect(await stored(id)).toMatchObject({
@@ -53,17 +57,21 @@ test('every option of an endpoint can be set, comes back in the form, and goes b
     block_limit_seconds: 3_600,
     delivery_workflows: 'always',
     always_workflows_for: ['payment'],
+    buffer_seconds: 5,
+    buffer_max_seconds: 60,
+    buffer_max_messages: 9,
+    buffer_types: ['image'],
   });
   const form = await admin.get(`${endpointsPath}/${id}/edit`);
   for (const text of ['value="5, 60, 600"', 'value="2.5"', 'value="7"', 'Authorization', 'X-Shop']) {
     expect(form.body).toContain(text);
   }
   expect(form.body).not.toContain('s3cret');
-  const saved = await admin.post(`${endpointsPath}/${id}/edit`, {
-    url: 'https://receiver.example/other',
-    orderScope: 'event',
-    removedHeaders: 'X-Shop',
-  });
+  const change = { url: 'https://receiver.example/other', orderScope: 'event', removedHeaders: 'X-Shop' };
+  const refused = await admin.post(`${endpointsPath}/${id}/edit`, { ...change, bufferSeconds: '5' });
+  expect(refused.statusCode).toBe(422);
+  expect(refused.body).toContain('Messages can be buffered only where the order scope is');
+  const saved = await admin.post(`${endpointsPath}/${id}/edit`, change);
   expect([saved.statusCode, saved.headers.location]).toEqual([303, `${endpointsPath}/${id}?done=saved`]);
   expect(await stored(id)).toMatchObject({
     url: 'https://receiver.example/other',
@@ -72,6 +80,8 @@ test('every option of an endpoint can be set, comes back in the form, and goes b
     retry_schedule_seconds: null,
     timeout_ms: null,
     max_in_flight: null,
+    buffer_seconds: null,
+    buffer_types: null,
   });
   const page = await admin.get(`${endpointsPath}/${id}/settings`);
   expect(page.body).toContain('Authorization');

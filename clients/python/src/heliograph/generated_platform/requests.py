@@ -37,6 +37,10 @@ class NewWebhookEndpoint(TypedDict):
     deliveryWorkflows: NotRequired[Literal["auto", "always"] | None]
     alwaysWorkflowsFor: NotRequired[list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None]
     orderScope: NotRequired[Literal["event", "conversation", "endpoint"] | None]
+    bufferSeconds: NotRequired[int | None]
+    bufferMaxSeconds: NotRequired[int | None]
+    bufferMaxMessages: NotRequired[int | None]
+    bufferTypes: NotRequired[list[Literal["text", "image", "video", "audio", "document", "sticker", "location", "contacts", "button", "interactive", "reaction"]] | None]
 
 
 class OperationsHookInput(TypedDict):
