@@ -14,7 +14,8 @@ export type BufferSettings = {
   maxMessages: number | null;
 };
 
-type BufferedHead = BufferSettings & { deliveryId: string; position: string };
+/** Times are the database's, Unix time in ms. */
+type BufferedHead = BufferSettings & { deliveryId: string; position: string; nowMs: number };
 
 /** A row of a lane, the head first. */
 export type LaneRow = {
@@ -24,14 +25,15 @@ export type LaneRow = {
   eventDay: string;
   eventUuid: string;
   released: boolean;
-  /** Since it was queued. */
-  ageMs: number;
+  queuedMs: number;
 };
 
 /** A head may be looked at again after no longer than this; a later time is of a clock that was set back since. */
 const LONGEST_WAIT = `interval '${BUFFER_LIMITS.seconds + 1} seconds'`;
 
 const LOOK_TIMES = ['is null', '<= now()', `> now() + ${LONGEST_WAIT}`];
+
+const msOf = (time: string) => `cast(extract(epoch from ${time}) * 1000 as float8)`;
 
 /** Whether a head may have waited long enough: one look into an index that is mostly empty. */
 export async function hasBufferedHead(database: Database): Promise<boolean> {
@@ -55,7 +57,7 @@ export async function lockBufferedHeads(trx: Transaction, limit: number): Promis
   return await query<BufferedHead>(
     trx,
     `select q.delivery_id as "deliveryId", q.position, nullif(w.buffer_seconds, 0) as seconds,
-            w.buffer_max_seconds as "maxSeconds", w.buffer_max_messages as "maxMessages"
+            w.buffer_max_seconds as "maxSeconds", w.buffer_max_messages as "maxMessages", ${msOf('clock_timestamp()')} as "nowMs"
        from delivery_queue q left join webhook_endpoints w on w.id = q.endpoint_id
       where q.ctid = any (${LOOKS.join(' || ')}) and ${rowIs('unreleased', 'q')}`,
     { limit },
@@ -68,7 +70,7 @@ export async function readLanes(trx: Transaction, positions: readonly string[]):
     trx,
     `select h.delivery_id as "headId", r.delivery_id as "deliveryId", r.delivery_day as "deliveryDay", r.event_day as "eventDay",
             r.event_uuid as "eventUuid", r.released,
-            cast(extract(epoch from clock_timestamp() - r.created_at) * 1000 as float8) as "ageMs"
+            ${msOf('r.created_at')} as "queuedMs"
        from delivery_queue h
       cross join lateral (
         (select * from delivery_queue where position = h.position)
@@ -84,8 +86,8 @@ export async function readLanes(trx: Transaction, positions: readonly string[]):
 }
 
 export type BufferVerdict =
-  /** Looked at again after this time, or when something is queued behind it. */
-  | { kind: 'wait'; waitMs: number }
+  /** Looked at again at this time, or when something is queued behind it. */
+  | { kind: 'wait'; lookMs: number }
   /** So many of the lane go out together. */
   | { kind: 'go'; count: number }
   /** So many of the lane go one after the other. */
@@ -96,22 +98,23 @@ export type BufferVerdict =
  * behind the buffered ones, and is not buffered or has no room with them, ends their wait. A message from the future was queued before a clock was set back.
  */
 export function judgeBuffer(
-  rows: readonly Pick<LaneRow, 'eventUuid' | 'released' | 'ageMs'>[],
+  rows: readonly Pick<LaneRow, 'eventUuid' | 'released' | 'queuedMs'>[],
   bytes: ReadonlyMap<string, number>,
-  { seconds, maxSeconds, maxMessages }: BufferSettings,
+  { seconds, maxSeconds, maxMessages, nowMs }: BufferSettings & { nowMs: number },
 ): BufferVerdict {
-  const count = countTogether(rows, bytes, maxMessages ?? BUFFER_DEFAULTS.messages);
-  if (count === 0) return { kind: 'wait', waitMs: BUFFER_LIMITS.seconds * 1_000 };
+  const most = maxMessages ?? BUFFER_DEFAULTS.messages;
+  const count = countTogether(rows, bytes, most);
+  const [first] = rows;
+  const last = rows.at(-1);
+  if (count === 0 || first === undefined || last === undefined)
+    return { kind: 'wait', lookMs: nowMs + BUFFER_LIMITS.seconds * 1_000 };
   if (seconds === null) return { kind: 'apart', count };
-  if (count < rows.length || count === (maxMessages ?? BUFFER_DEFAULTS.messages))
-    return { kind: 'go', count };
+  if (count < rows.length || count === most) return { kind: 'go', count };
   const longest =
     maxSeconds ?? Math.min(BUFFER_LIMITS.maxSeconds, seconds * BUFFER_DEFAULTS.maxSecondsFactor);
-  const waitMs = Math.min(
-    seconds * 1_000 - (rows.at(-1)?.ageMs ?? 0),
-    longest * 1_000 - (rows[0]?.ageMs ?? 0),
-  );
-  return waitMs <= 0 || waitMs > seconds * 1_000 ? { kind: 'go', count } : { kind: 'wait', waitMs };
+  const lookMs = Math.min(last.queuedMs + seconds * 1_000, first.queuedMs + longest * 1_000);
+  const isOver = lookMs <= nowMs || last.queuedMs > nowMs;
+  return isOver ? { kind: 'go', count } : { kind: 'wait', lookMs };
 }
 
 function countTogether(
@@ -131,20 +134,20 @@ function countTogether(
 
 export async function waitOn(
   trx: Transaction,
-  waits: readonly { deliveryId: string; waitMs: number }[],
+  waits: readonly { deliveryId: string; lookMs: number }[],
 ): Promise<void> {
   if (waits.length === 0) return;
   await execute(
     trx,
-    `update delivery_queue q set next_attempt_at = clock_timestamp() + w.wait_ms * interval '1 millisecond'
-       from unnest(:deliveryId::uuid[], :waitMs::float8[]) as w (delivery_id, wait_ms)
+    `update delivery_queue q set next_attempt_at = to_timestamp(w.look_ms / 1000)
+       from unnest(:deliveryId::uuid[], :lookMs::float8[]) as w (delivery_id, look_ms)
       where q.delivery_id = w.delivery_id and q.delivery_id = any (:deliveryId::uuid[])`,
-    columnsOf(waits, 'deliveryId', 'waitMs'),
+    columnsOf(waits, 'deliveryId', 'lookMs'),
   );
 }
 
 /** One delivery of a batch; `place` counts from 1. */
-export type BatchMember = Omit<LaneRow, 'released' | 'ageMs'> & { headDay: string; place: number };
+export type BatchMember = Omit<LaneRow, 'released' | 'queuedMs'> & { headDay: string; place: number };
 
 /**
  * Makes heads due, and lets what is behind them follow. The heads of batches, of which the event is stored, send it in place of their own, and

@@ -13,8 +13,9 @@ type Settings = {
   types?: string[];
 };
 
+/** `seconds` are many where none is given: no machine is slow enough to let them pass. */
 export async function letBuffer(database: Database, id: string, settings: Settings = {}): Promise<void> {
-  const { seconds = 5, maxSeconds = null, maxMessages = null, types = null } = settings;
+  const { seconds = 60, maxSeconds = null, maxMessages = null, types = null } = settings;
   await execute(
     database,
     `update webhook_endpoints

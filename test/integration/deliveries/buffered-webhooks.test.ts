@@ -175,7 +175,7 @@ describe('a delivery of a batch that is not its first', () => {
   test('is dropped with the batch', async () => {
     const { database, call } = await buffering();
     await write(database, { id: 'wamid.1' }, { id: 'wamid.2' });
-    await age(database, 2);
+    await age(database, 61);
     await release(database);
     const [, second] = await logged(database);
     const dropped = await call('POST', `/api/external/deliveries/${publicDeliveryId(second?.id ?? '')}/drop`);
@@ -189,7 +189,7 @@ describe('erasing an event of a batch', () => {
   test('takes the batch out of the queue, and its bytes out of the log', async () => {
     const { database } = await buffering();
     await write(database, { id: 'wamid.1', text: 'something private' }, { id: 'wamid.2' });
-    await age(database, 2);
+    await age(database, 61);
     await release(database);
     const events = await query<{ day: string; id: string }>(
       database,

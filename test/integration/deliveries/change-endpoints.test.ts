@@ -23,7 +23,11 @@ async function twoEndpoints() {
 
 function settledAt(id: string, status: number, outcome: SettledOutcome): Settled {
   const made = madeAttempt(response(status));
-  return { attempt: { ...made, endpoint: { ...made.endpoint, id, retryScheduleMs: [60_000] } }, outcome, batch: [] };
+  return {
+    attempt: { ...made, endpoint: { ...made.endpoint, id, retryScheduleMs: [60_000] } },
+    outcome,
+    batch: [],
+  };
 }
 
 async function change(database: Database, settled: readonly Settled[], mode: string) {

@@ -47,7 +47,7 @@ export async function releaseBuffers(
       'count' in verdict ? [{ kind, rows: lane.slice(0, verdict.count) }] : [],
     );
     const waits = judged.flatMap(({ deliveryId, verdict }) =>
-      verdict.kind === 'wait' ? [{ deliveryId, waitMs: verdict.waitMs }] : [],
+      verdict.kind === 'wait' ? [{ deliveryId, lookMs: verdict.lookMs }] : [],
     );
     await waitOn(trx, waits);
     const members = going.flatMap(({ kind, rows }) =>
