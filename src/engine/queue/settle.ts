@@ -198,7 +198,7 @@ export async function settleWith(trx: Transaction, others: readonly SettledWith[
   await execute(
     trx,
     `with others as materialized (
-       select * from unnest(:deliveryId::uuid[], :withId::uuid[], :attempt::integer[]) as o (id, with_id, attempt)
+       select * from unnest(:deliveryId::uuid[], :withId::uuid[], :attempt::integer[]) as o (id, with_id, made)
      ), logged as (
        update deliveries d
           set state = f.state, attempts = f.attempts, last_status_code = f.last_status_code, last_error = f.last_error,
@@ -210,7 +210,7 @@ export async function settleWith(trx: Transaction, others: readonly SettledWith[
      insert into attempts (${ATTEMPT_COLUMNS}, delivery_id)
      select ${ATTEMPT_COLUMNS}, o.id
        from others o
-      cross join lateral (select * from attempts a where a.delivery_id = o.with_id and a.attempt = o.attempt
+      cross join lateral (select * from attempts a where a.delivery_id = o.with_id and a.attempt = o.made
                            order by a.day desc limit 1) as f
      on conflict do nothing`,
     {
