@@ -284,6 +284,16 @@ test('webhooks.md has a content filter that an endpoint accepts', async () => {
   expect(stored.filter).toEqual(filter);
 });
 
+test('endpoint-options.md has settings with which an endpoint buffers', async () => {
+  const settings = JSON.parse(blockThatBegins('endpoint-options.md', '{ "orderScope"'));
+  const server = await startTenantServer();
+  const { id } = await api<{ id: string }>('POST', ENDPOINTS, { url: `${server.url}/hook`, ...settings });
+  const stored = await api<object>('GET', `${ENDPOINTS}/${id}`);
+  await api('DELETE', `${ENDPOINTS}/${id}`);
+  await server.goAway();
+  expect(stored).toMatchObject(settings);
+});
+
 test('customer-data.md verifies the report of an erasure', async ({ skip }) => {
   if ((await missingPrograms({ jq: 'jq', xxd: 'xxd', openssl: 'openssl' })).length > 0) return skip();
   const { phone } = await newestConversation();

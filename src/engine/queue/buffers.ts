@@ -3,7 +3,7 @@ import type { Database, Transaction } from '../../platform/postgres/database.ts'
 import { execute, query, queryValue } from '../../platform/postgres/sql.ts';
 import { rowIs } from './states.ts';
 
-/** What an endpoint may have of them at most, and has where it does not say. */
+/** The most that an endpoint may have of them; its defaults are below. */
 export const BUFFER_LIMITS = { seconds: 60, maxSeconds: 300, messages: 100, bytes: 256 * 1_024 };
 export const BUFFER_DEFAULTS = { maxSecondsFactor: 4, messages: 20 };
 
@@ -150,8 +150,8 @@ export async function waitOn(
 export type BatchMember = Omit<LaneRow, 'released' | 'queuedMs'> & { headDay: string; place: number };
 
 /**
- * Makes heads due, and lets what is behind them follow. The heads of batches, of which the event is stored, send it in place of their own, and
- * the others of the batch leave the queue: the log says what they go out with.
+ * Makes heads due, and lets what is behind them follow. The heads of batches, of which the event is stored, send it instead of the event that they had,
+ * and the others of the batch leave the queue: the log says what they go out with.
  */
 export async function releaseBuffered(
   trx: Transaction,

@@ -16,7 +16,10 @@ export async function endpointsThatFilter(
   {
     event,
     body,
-  }: { event: { id: string; eventType: SentEventType; phoneNumberId: string | null }; body: string | undefined },
+  }: {
+    event: { id: string; eventType: SentEventType; phoneNumberId: string | null };
+    body: string | undefined;
+  },
 ): Promise<string[]> {
   if (body === undefined || event.eventType === 'test' || event.eventType === MESSAGE_BATCH) return [];
   const parsed: unknown = JSON.parse(body);

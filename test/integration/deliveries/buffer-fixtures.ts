@@ -3,8 +3,8 @@ import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../support/take-in.ts';
 
-export const WABA = '900000000000101';
-export const CUSTOMER = '12025550143';
+const WABA = '900000000000101';
+const CUSTOMER = '12025550143';
 
 type Settings = {
   seconds?: number | null;
@@ -29,7 +29,7 @@ export async function letBuffer(database: Database, id: string, settings: Settin
 type Written = { id: string; from?: string; type?: string; text?: string };
 
 /** One upstream body with one message of a customer. */
-export function messageBody({ id, from = CUSTOMER, type = 'text', text = `text of ${id}` }: Written): Buffer {
+function messageBody({ id, from = CUSTOMER, type = 'text', text = `text of ${id}` }: Written): Buffer {
   const content = type === 'text' ? { text: { body: text } } : { [type]: { latitude: 1, longitude: 2 } };
   const message = { from, id, timestamp: '1790000000', type, ...content };
   const value = {

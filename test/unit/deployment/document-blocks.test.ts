@@ -39,6 +39,7 @@ const RUN_BY_BEGINNING: readonly [document: string, beginning: string][] = [
   ['signatures.md', '$key ='],
   ['signatures.md', 'import { createPublicKey'],
   ['endpoint-options.md', '{ "filter"'],
+  ['endpoint-options.md', '{ "orderScope"'],
 ];
 
 /** Blocks that nothing runs, each with the reason. */
