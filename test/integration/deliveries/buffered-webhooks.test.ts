@@ -37,7 +37,7 @@ async function buffering(options: Record<string, unknown> = {}) {
   const work = async () => {
     const settings = testSettings(api.databaseUrl);
     // The app secret is sealed by the API of the test.
-    const keys = `${settings['HELIOGRAPH_ENCRYPTION_KEYS']},${api.config.encryptionKeys}`;
+    const keys = `${settings.HELIOGRAPH_ENCRYPTION_KEYS},${api.config.encryptionKeys}`;
     const worker = await startWorker(
       loadConfig({ ...settings, HELIOGRAPH_ENCRYPTION_KEYS: keys }),
       silentLogger,

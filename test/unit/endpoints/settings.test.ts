@@ -169,7 +169,9 @@ describe('every setting of the table, and one that is only there', () => {
     expect(update.text).toContain('made_up_seconds = cast(:madeUpSeconds as integer)');
     const folder = 'src/platform/postgres/migrations';
     const added = readdirSync(folder).map((file) => readFileSync(`${folder}/${file}`, 'utf8'));
-    const columns = added.join('\n').replaceAll(/alter table webhook_endpoints add |add column if not exists /g, '\n  ');
+    const columns = added
+      .join('\n')
+      .replaceAll(/alter table webhook_endpoints add |add column if not exists /g, '\n  ');
     for (const name of NAMES.filter((one) => one !== 'madeUpSeconds')) {
       const [, column] = new RegExp(`(\\w+)(?:, 'failures'\\))? as "${name}"`).exec(read.text) ?? [];
       expect(columns).toMatch(new RegExp(`^  ${column} `, 'm'));
