@@ -22,6 +22,9 @@ export const NUMBER = '800000000000111';
 export const SECOND_NUMBER = '800000000000112';
 export const OTHER_NUMBER = '800000000000221';
 
+/** What the API of a test seals secrets with. */
+export const API_ENCRYPTION_KEY = `k1:${Buffer.alloc(32, 1).toString('base64')}`;
+
 export function testConfig(overrides: Record<string, string> = {}): Config {
   const { postgresUrl, minioUrl, minioAccessKey, minioSecretKey } = inject('infrastructure');
   return loadConfig({
@@ -37,7 +40,7 @@ export function testConfig(overrides: Record<string, string> = {}): Config {
     HELIOGRAPH_RATE_LIMIT_READS_PER_SECOND: '0',
     HELIOGRAPH_RATE_LIMIT_WRITES_PER_SECOND: '0',
     HELIOGRAPH_RATE_LIMIT_WRONG_KEYS_PER_MINUTE: '0',
-    HELIOGRAPH_ENCRYPTION_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
+    HELIOGRAPH_ENCRYPTION_KEYS: API_ENCRYPTION_KEY,
     ...overrides,
   });
 }

@@ -12,7 +12,7 @@ import { testDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { answer, eventually, startReceiver } from '../../support/webhook-receiver.ts';
 import { startWorkerProcess } from '../../support/worker-process.ts';
-import { startTestApi, WABA } from '../api/api-harness.ts';
+import { API_ENCRYPTION_KEY, startTestApi, WABA } from '../api/api-harness.ts';
 import { externalClient } from '../api/external-client.ts';
 import { age, letBuffer, logged, release, write } from './buffer-fixtures.ts';
 
@@ -36,8 +36,7 @@ async function buffering(options: Record<string, unknown> = {}) {
   expect(changed.statusCode).toBe(200);
   const work = async () => {
     const settings = testSettings(api.databaseUrl);
-    // The app secret is sealed by the API of the test.
-    const keys = `${settings.HELIOGRAPH_ENCRYPTION_KEYS},${api.config.encryptionKeys}`;
+    const keys = `${settings.HELIOGRAPH_ENCRYPTION_KEYS},${API_ENCRYPTION_KEY}`;
     const worker = await startWorker(
       loadConfig({ ...settings, HELIOGRAPH_ENCRYPTION_KEYS: keys }),
       silentLogger,
