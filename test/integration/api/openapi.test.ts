@@ -187,7 +187,7 @@ describe('errors', () => {
 });
 
 describe('webhooks', () => {
-  test('each of the six, the one on request, and each known field, has a body, an example that follows it, and the signed headers', () => {
+  test('each of the six, those on request, and each known field, has a body, an example that follows it, and the signed headers', () => {
     const webhooks = operationsOf(document, 'webhooks');
     expect(webhooks.map(({ path }) => path)).toEqual([
       'message',
@@ -197,6 +197,7 @@ describe('webhooks', () => {
       'media.ready',
       'test',
       'window.closing',
+      'message.batch',
       ...KNOWN_FIELDS.map((field) => `upstream.${field}`),
     ]);
     for (const { path, requestBody, parameters, summary } of webhooks) {
