@@ -31,7 +31,7 @@ export type LaneRow = {
 /** A head may be looked at again after no longer than this; a later time is of a clock that was set back since. */
 const LONGEST_WAIT = `interval '${BUFFER_LIMITS.seconds + 1} seconds'`;
 
-const LOOK_TIMES = ['is null', '<= now()', `> now() + ${LONGEST_WAIT}`];
+const LOOK_TIMES = ['is null', '<= now()', `between now() + ${LONGEST_WAIT} and timestamptz '9999-12-31'`];
 
 const msOf = (time: string) => `cast(extract(epoch from ${time}) * 1000 as float8)`;
 
@@ -86,7 +86,7 @@ export async function readLanes(trx: Transaction, positions: readonly string[]):
 }
 
 export type BufferVerdict =
-  /** Looked at again at this time, or when something is queued behind it. */
+  /** Looked at again at this time, or when something is queued behind it. Infinity: what gives the event its body releases it. */
   | { kind: 'wait'; lookMs: number }
   /** So many of the lane go out together. */
   | { kind: 'go'; count: number }
@@ -107,7 +107,7 @@ export function judgeBuffer(
   const [first] = rows;
   const last = rows.at(-1);
   if (count === 0 || first === undefined || last === undefined)
-    return { kind: 'wait', lookMs: nowMs + BUFFER_LIMITS.seconds * 1_000 };
+    return { kind: 'wait', lookMs: Number.POSITIVE_INFINITY };
   if (seconds === null) return { kind: 'apart', count };
   if (count < rows.length || count === most) return { kind: 'go', count };
   const longest =

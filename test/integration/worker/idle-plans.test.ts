@@ -23,7 +23,8 @@ const MOST_PAGES = 1_500;
 /** SQL of what differs from one state to the next, by the number `n` of the row. */
 const STATES: Readonly<Record<QueueState, { columns: string; values: string }>> = {
   queued: { columns: 'lane, released', values: `'one lane', true` },
-  unreleased: { columns: 'lane, released', values: `'lane ' || n, false` },
+  // As a look leaves those whose event has no body yet.
+  unreleased: { columns: 'lane, released, next_attempt_at', values: `'lane ' || n, false, 'infinity'` },
   suspended: { columns: 'lane, released, replay', values: `'lane ' || n, false, true` },
   due: { columns: 'lane, released, parked', values: `'lane ' || n, true, true` },
   claimed: {

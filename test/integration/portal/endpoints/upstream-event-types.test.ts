@@ -8,7 +8,7 @@ test('the form of an endpoint offers known fields, and keeps those that it has n
   expect((await stored(id)).event_types).toEqual(['upstream.some_future_field']);
   const form = (await admin.get(`${endpointsPath}/${id}/edit`)).body;
   expect(form).toMatch(/value="upstream\.some_future_field" checked/);
-  expect(form).toMatch(/<details open>.{0,200}Other fields of the upstream platform/s);
+  expect(form).toMatch(/<details open>.{0,200}other fields of the upstream platform/s);
   expect(form).toMatch(/value="upstream\.\*" >/);
   expect(form).toMatch(/value="upstream\.account_update" >/);
   expect((await admin.get(`${endpointsPath}/new`)).body).not.toContain('<details open>');
