@@ -21,6 +21,7 @@ const (
 	ErrorCodeBroadcastNotStarted          ErrorCode = "broadcast_not_started"
 	ErrorCodeBroadcastStarted             ErrorCode = "broadcast_started"
 	ErrorCodeBroadcastTooLarge            ErrorCode = "broadcast_too_large"
+	ErrorCodeBufferNeedsConversationOrder ErrorCode = "buffer_needs_conversation_order"
 	ErrorCodeConversationOfGroup          ErrorCode = "conversation_of_group"
 	ErrorCodeDeliveriesPending            ErrorCode = "deliveries_pending"
 	ErrorCodeDeliveryHeld                 ErrorCode = "delivery_held"
@@ -249,11 +250,21 @@ type ChangedWebhookEndpoint struct {
 	AppSecret *string `json:"appSecret"`
 
 	// AsymmetricSignature One of none, ed25519.
-	AsymmetricSignature string                                   `json:"asymmetricSignature"`
-	BlockLimitSeconds   *int                                     `json:"blockLimitSeconds"`
-	ClientCertificate   *ChangedWebhookEndpointClientCertificate `json:"clientCertificate"`
-	CreatedAt           time.Time                                `json:"createdAt"`
-	CustomHeaderNames   []string                                 `json:"customHeaderNames"`
+	AsymmetricSignature string `json:"asymmetricSignature"`
+	BlockLimitSeconds   *int   `json:"blockLimitSeconds"`
+
+	// BufferMaxMessages How many messages are sent together at most, from 2 to 100. Null: 20.
+	BufferMaxMessages *int `json:"bufferMaxMessages"`
+
+	// BufferMaxSeconds How long a message waits at most, from 1 to 300. Null: 4 times `bufferSeconds`.
+	BufferMaxSeconds *int `json:"bufferMaxSeconds"`
+
+	// BufferSeconds How long a conversation must be quiet until its messages are sent together, as one `message.batch`; 0 or null: each message is sent at once. Needs `orderScope: "conversation"`.
+	BufferSeconds     *int                                     `json:"bufferSeconds"`
+	BufferTypes       []string                                 `json:"bufferTypes"`
+	ClientCertificate *ChangedWebhookEndpointClientCertificate `json:"clientCertificate"`
+	CreatedAt         time.Time                                `json:"createdAt"`
+	CustomHeaderNames []string                                 `json:"customHeaderNames"`
 
 	// DeliveryWorkflows Which deliveries have a workflow run that an operator sees: `auto` (first attempts in calm traffic, and failures) or `always` (every delivery; its requests are made inside its run, which costs milliseconds and limits how many go out per second). Null: the installation’s value. One of auto, always.
 	DeliveryWorkflows  *string    `json:"deliveryWorkflows"`
@@ -443,11 +454,21 @@ type CreatedWebhookEndpoint struct {
 	AppSecret *string `json:"appSecret"`
 
 	// AsymmetricSignature One of none, ed25519.
-	AsymmetricSignature string                                   `json:"asymmetricSignature"`
-	BlockLimitSeconds   *int                                     `json:"blockLimitSeconds"`
-	ClientCertificate   *CreatedWebhookEndpointClientCertificate `json:"clientCertificate"`
-	CreatedAt           time.Time                                `json:"createdAt"`
-	CustomHeaderNames   []string                                 `json:"customHeaderNames"`
+	AsymmetricSignature string `json:"asymmetricSignature"`
+	BlockLimitSeconds   *int   `json:"blockLimitSeconds"`
+
+	// BufferMaxMessages How many messages are sent together at most, from 2 to 100. Null: 20.
+	BufferMaxMessages *int `json:"bufferMaxMessages"`
+
+	// BufferMaxSeconds How long a message waits at most, from 1 to 300. Null: 4 times `bufferSeconds`.
+	BufferMaxSeconds *int `json:"bufferMaxSeconds"`
+
+	// BufferSeconds How long a conversation must be quiet until its messages are sent together, as one `message.batch`; 0 or null: each message is sent at once. Needs `orderScope: "conversation"`.
+	BufferSeconds     *int                                     `json:"bufferSeconds"`
+	BufferTypes       []string                                 `json:"bufferTypes"`
+	ClientCertificate *CreatedWebhookEndpointClientCertificate `json:"clientCertificate"`
+	CreatedAt         time.Time                                `json:"createdAt"`
+	CustomHeaderNames []string                                 `json:"customHeaderNames"`
 
 	// DeliveryWorkflows Which deliveries have a workflow run that an operator sees: `auto` (first attempts in calm traffic, and failures) or `always` (every delivery; its requests are made inside its run, which costs milliseconds and limits how many go out per second). Null: the installation’s value. One of auto, always.
 	DeliveryWorkflows *string    `json:"deliveryWorkflows"`
@@ -541,17 +562,20 @@ type DeleteWebhookEndpointResult struct {
 
 // Delivery defines model for Delivery.
 type Delivery struct {
-	AttemptCount   int               `json:"attemptCount"`
-	Attempts       []DeliveryAttempt `json:"attempts"`
-	CreatedAt      time.Time         `json:"createdAt"`
-	EndpointID     string            `json:"endpointId"`
-	FinishedAt     *time.Time        `json:"finishedAt"`
-	ID             string            `json:"id"`
-	LastError      *string           `json:"lastError"`
-	LastStatusCode *int              `json:"lastStatusCode"`
-	NextAttemptAt  *time.Time        `json:"nextAttemptAt"`
-	ReplayID       *string           `json:"replayId"`
-	ReplayOf       *string           `json:"replayOf"`
+	AttemptCount int               `json:"attemptCount"`
+	Attempts     []DeliveryAttempt `json:"attempts"`
+
+	// BatchID The `eventId` of the `message.batch` in which the message was sent with others, or is to be; null: it is sent alone.
+	BatchID        *string    `json:"batchId"`
+	CreatedAt      time.Time  `json:"createdAt"`
+	EndpointID     string     `json:"endpointId"`
+	FinishedAt     *time.Time `json:"finishedAt"`
+	ID             string     `json:"id"`
+	LastError      *string    `json:"lastError"`
+	LastStatusCode *int       `json:"lastStatusCode"`
+	NextAttemptAt  *time.Time `json:"nextAttemptAt"`
+	ReplayID       *string    `json:"replayId"`
+	ReplayOf       *string    `json:"replayOf"`
 
 	// State One of pending, delivered, failed, dropped.
 	State          string     `json:"state"`
@@ -600,11 +624,21 @@ type EnableWebhookEndpointResult struct {
 	AlwaysWorkflowsFor []string `json:"alwaysWorkflowsFor"`
 
 	// AsymmetricSignature One of none, ed25519.
-	AsymmetricSignature string                                        `json:"asymmetricSignature"`
-	BlockLimitSeconds   *int                                          `json:"blockLimitSeconds"`
-	ClientCertificate   *EnableWebhookEndpointResultClientCertificate `json:"clientCertificate"`
-	CreatedAt           time.Time                                     `json:"createdAt"`
-	CustomHeaderNames   []string                                      `json:"customHeaderNames"`
+	AsymmetricSignature string `json:"asymmetricSignature"`
+	BlockLimitSeconds   *int   `json:"blockLimitSeconds"`
+
+	// BufferMaxMessages How many messages are sent together at most, from 2 to 100. Null: 20.
+	BufferMaxMessages *int `json:"bufferMaxMessages"`
+
+	// BufferMaxSeconds How long a message waits at most, from 1 to 300. Null: 4 times `bufferSeconds`.
+	BufferMaxSeconds *int `json:"bufferMaxSeconds"`
+
+	// BufferSeconds How long a conversation must be quiet until its messages are sent together, as one `message.batch`; 0 or null: each message is sent at once. Needs `orderScope: "conversation"`.
+	BufferSeconds     *int                                          `json:"bufferSeconds"`
+	BufferTypes       []string                                      `json:"bufferTypes"`
+	ClientCertificate *EnableWebhookEndpointResultClientCertificate `json:"clientCertificate"`
+	CreatedAt         time.Time                                     `json:"createdAt"`
+	CustomHeaderNames []string                                      `json:"customHeaderNames"`
 
 	// DeliveryWorkflows Which deliveries have a workflow run that an operator sees: `auto` (first attempts in calm traffic, and failures) or `always` (every delivery; its requests are made inside its run, which costs milliseconds and limits how many go out per second). Null: the installation’s value. One of auto, always.
 	DeliveryWorkflows *string    `json:"deliveryWorkflows"`
@@ -753,7 +787,7 @@ type Event struct {
 	DeliverySummary EventDeliverySummary `json:"deliverySummary"`
 	EventID         string               `json:"eventId"`
 
-	// EventType One of message, status, payment, order, media.ready, test, window.closing.
+	// EventType One of message, status, payment, order, media.ready, test, window.closing, message.batch.
 	EventType     string     `json:"eventType"`
 	ID            string     `json:"id"`
 	OccurredAt    *time.Time `json:"occurredAt"`
@@ -776,7 +810,7 @@ type EventDetails struct {
 	Deliveries []Delivery      `json:"deliveries"`
 	EventID    string          `json:"eventId"`
 
-	// EventType One of message, status, payment, order, media.ready, test, window.closing.
+	// EventType One of message, status, payment, order, media.ready, test, window.closing, message.batch.
 	EventType string `json:"eventType"`
 
 	// FilteredEndpointIds Endpoints that take events of this type and number and have no delivery of it, because their content filter, as it is now, does not take it.
@@ -1018,6 +1052,21 @@ type Message struct {
 	TargetID     string     `json:"targetId,omitempty"`
 	Timestamp    *time.Time `json:"timestamp"`
 	Type         string     `json:"type"`
+}
+
+// MessageBatchEvent defines model for MessageBatchEvent.
+type MessageBatchEvent struct {
+	// Count How many events it holds.
+	Count int `json:"count"`
+
+	// EventID The id of the batch, as `batchId` in the delivery log.
+	EventID string `json:"eventId"`
+
+	// EventType Several events in one request. Always message.batch.
+	EventType string `json:"eventType"`
+
+	// Events The events, the oldest first, each as it would have come alone.
+	Events []MessageEvent `json:"events"`
 }
 
 // MessageCall defines model for MessageCall.
@@ -1316,9 +1365,19 @@ type NewWebhookEndpoint struct {
 	AppSecret string `json:"appSecret,omitempty"`
 
 	// AsymmetricSignature One of none, ed25519.
-	AsymmetricSignature string            `json:"asymmetricSignature,omitempty"`
-	BlockLimitSeconds   *int              `json:"blockLimitSeconds,omitempty"`
-	CustomHeaders       map[string]string `json:"customHeaders,omitempty"`
+	AsymmetricSignature string `json:"asymmetricSignature,omitempty"`
+	BlockLimitSeconds   *int   `json:"blockLimitSeconds,omitempty"`
+
+	// BufferMaxMessages How many messages are sent together at most, from 2 to 100. Null: 20.
+	BufferMaxMessages *int `json:"bufferMaxMessages,omitempty"`
+
+	// BufferMaxSeconds How long a message waits at most, from 1 to 300. Null: 4 times `bufferSeconds`.
+	BufferMaxSeconds *int `json:"bufferMaxSeconds,omitempty"`
+
+	// BufferSeconds How long a conversation must be quiet until its messages are sent together, as one `message.batch`; 0 or null: each message is sent at once. Needs `orderScope: "conversation"`.
+	BufferSeconds *int              `json:"bufferSeconds,omitempty"`
+	BufferTypes   []string          `json:"bufferTypes,omitempty"`
+	CustomHeaders map[string]string `json:"customHeaders,omitempty"`
 
 	// DeliveryWorkflows Which deliveries have a workflow run that an operator sees: `auto` (first attempts in calm traffic, and failures) or `always` (every delivery; its requests are made inside its run, which costs milliseconds and limits how many go out per second). Null: the installation’s value. One of auto, always.
 	DeliveryWorkflows string   `json:"deliveryWorkflows,omitempty"`
@@ -4421,7 +4480,7 @@ type WaitingDeliveries struct {
 	// Suspended Their replay is paused.
 	Suspended int `json:"suspended"`
 
-	// Unreleased Their event has no body yet.
+	// Unreleased Their event has no body yet, or waits for other messages of its conversation.
 	Unreleased int `json:"unreleased"`
 }
 
@@ -4431,11 +4490,21 @@ type WebhookEndpoint struct {
 	AlwaysWorkflowsFor []string `json:"alwaysWorkflowsFor"`
 
 	// AsymmetricSignature One of none, ed25519.
-	AsymmetricSignature string                            `json:"asymmetricSignature"`
-	BlockLimitSeconds   *int                              `json:"blockLimitSeconds"`
-	ClientCertificate   *WebhookEndpointClientCertificate `json:"clientCertificate"`
-	CreatedAt           time.Time                         `json:"createdAt"`
-	CustomHeaderNames   []string                          `json:"customHeaderNames"`
+	AsymmetricSignature string `json:"asymmetricSignature"`
+	BlockLimitSeconds   *int   `json:"blockLimitSeconds"`
+
+	// BufferMaxMessages How many messages are sent together at most, from 2 to 100. Null: 20.
+	BufferMaxMessages *int `json:"bufferMaxMessages"`
+
+	// BufferMaxSeconds How long a message waits at most, from 1 to 300. Null: 4 times `bufferSeconds`.
+	BufferMaxSeconds *int `json:"bufferMaxSeconds"`
+
+	// BufferSeconds How long a conversation must be quiet until its messages are sent together, as one `message.batch`; 0 or null: each message is sent at once. Needs `orderScope: "conversation"`.
+	BufferSeconds     *int                              `json:"bufferSeconds"`
+	BufferTypes       []string                          `json:"bufferTypes"`
+	ClientCertificate *WebhookEndpointClientCertificate `json:"clientCertificate"`
+	CreatedAt         time.Time                         `json:"createdAt"`
+	CustomHeaderNames []string                          `json:"customHeaderNames"`
 
 	// DeliveryWorkflows Which deliveries have a workflow run that an operator sees: `auto` (first attempts in calm traffic, and failures) or `always` (every delivery; its requests are made inside its run, which costs milliseconds and limits how many go out per second). Null: the installation’s value. One of auto, always.
 	DeliveryWorkflows *string    `json:"deliveryWorkflows"`
@@ -4489,9 +4558,19 @@ type WebhookEndpointChange struct {
 	AppSecret string `json:"appSecret,omitempty"`
 
 	// AsymmetricSignature One of none, ed25519.
-	AsymmetricSignature Nullable[string]   `json:"asymmetricSignature,omitempty"`
-	BlockLimitSeconds   Nullable[int]      `json:"blockLimitSeconds,omitempty"`
-	CustomHeaders       map[string]*string `json:"customHeaders,omitempty"`
+	AsymmetricSignature Nullable[string] `json:"asymmetricSignature,omitempty"`
+	BlockLimitSeconds   Nullable[int]    `json:"blockLimitSeconds,omitempty"`
+
+	// BufferMaxMessages How many messages are sent together at most, from 2 to 100. Null: 20.
+	BufferMaxMessages Nullable[int] `json:"bufferMaxMessages,omitempty"`
+
+	// BufferMaxSeconds How long a message waits at most, from 1 to 300. Null: 4 times `bufferSeconds`.
+	BufferMaxSeconds Nullable[int] `json:"bufferMaxSeconds,omitempty"`
+
+	// BufferSeconds How long a conversation must be quiet until its messages are sent together, as one `message.batch`; 0 or null: each message is sent at once. Needs `orderScope: "conversation"`.
+	BufferSeconds Nullable[int]      `json:"bufferSeconds,omitempty"`
+	BufferTypes   Nullable[[]string] `json:"bufferTypes,omitempty"`
+	CustomHeaders map[string]*string `json:"customHeaders,omitempty"`
 
 	// DeliveryWorkflows Which deliveries have a workflow run that an operator sees: `auto` (first attempts in calm traffic, and failures) or `always` (every delivery; its requests are made inside its run, which costs milliseconds and limits how many go out per second). Null: the installation’s value. One of auto, always.
 	DeliveryWorkflows Nullable[string]   `json:"deliveryWorkflows,omitempty"`

@@ -4,7 +4,7 @@ export type ClientOptions = {
     baseUrl: `${string}://${string}` | (string & {});
 };
 
-export type Webhooks = ReceiveMessageEventWebhookRequest | ReceiveStatusEventWebhookRequest | ReceivePaymentEventWebhookRequest | ReceiveOrderEventWebhookRequest | ReceiveMediaReadyEventWebhookRequest | ReceiveTestEventWebhookRequest | ReceiveWindowClosingEventWebhookRequest | ReceiveUpstreamAccountAlertsEventWebhookRequest | ReceiveUpstreamAccountReviewUpdateEventWebhookRequest | ReceiveUpstreamAccountSettingsUpdateEventWebhookRequest | ReceiveUpstreamAccountUpdateEventWebhookRequest | ReceiveUpstreamAutomaticEventsEventWebhookRequest | ReceiveUpstreamBusinessCapabilityUpdateEventWebhookRequest | ReceiveUpstreamBusinessUsernameUpdatesEventWebhookRequest | ReceiveUpstreamCallsEventWebhookRequest | ReceiveUpstreamFlowsEventWebhookRequest | ReceiveUpstreamGroupLifecycleUpdateEventWebhookRequest | ReceiveUpstreamGroupParticipantsUpdateEventWebhookRequest | ReceiveUpstreamGroupSettingsUpdateEventWebhookRequest | ReceiveUpstreamGroupStatusUpdateEventWebhookRequest | ReceiveUpstreamHistoryEventWebhookRequest | ReceiveUpstreamMessagesEventWebhookRequest | ReceiveUpstreamMessagingHandoversEventWebhookRequest | ReceiveUpstreamMessageTemplateComponentsUpdateEventWebhookRequest | ReceiveUpstreamMessageTemplateQualityUpdateEventWebhookRequest | ReceiveUpstreamMessageTemplateStatusUpdateEventWebhookRequest | ReceiveUpstreamPartnerSolutionsEventWebhookRequest | ReceiveUpstreamPaymentConfigurationUpdateEventWebhookRequest | ReceiveUpstreamPhoneNumberNameUpdateEventWebhookRequest | ReceiveUpstreamPhoneNumberQualityUpdateEventWebhookRequest | ReceiveUpstreamSecurityEventWebhookRequest | ReceiveUpstreamSmbAppStateSyncEventWebhookRequest | ReceiveUpstreamSmbMessageEchoesEventWebhookRequest | ReceiveUpstreamStandbyEventWebhookRequest | ReceiveUpstreamTemplateCategoryUpdateEventWebhookRequest | ReceiveUpstreamTemplateCorrectCategoryDetectionEventWebhookRequest | ReceiveUpstreamUserPreferencesEventWebhookRequest;
+export type Webhooks = ReceiveMessageEventWebhookRequest | ReceiveStatusEventWebhookRequest | ReceivePaymentEventWebhookRequest | ReceiveOrderEventWebhookRequest | ReceiveMediaReadyEventWebhookRequest | ReceiveTestEventWebhookRequest | ReceiveWindowClosingEventWebhookRequest | ReceiveMessageBatchEventWebhookRequest | ReceiveUpstreamAccountAlertsEventWebhookRequest | ReceiveUpstreamAccountReviewUpdateEventWebhookRequest | ReceiveUpstreamAccountSettingsUpdateEventWebhookRequest | ReceiveUpstreamAccountUpdateEventWebhookRequest | ReceiveUpstreamAutomaticEventsEventWebhookRequest | ReceiveUpstreamBusinessCapabilityUpdateEventWebhookRequest | ReceiveUpstreamBusinessUsernameUpdatesEventWebhookRequest | ReceiveUpstreamCallsEventWebhookRequest | ReceiveUpstreamFlowsEventWebhookRequest | ReceiveUpstreamGroupLifecycleUpdateEventWebhookRequest | ReceiveUpstreamGroupParticipantsUpdateEventWebhookRequest | ReceiveUpstreamGroupSettingsUpdateEventWebhookRequest | ReceiveUpstreamGroupStatusUpdateEventWebhookRequest | ReceiveUpstreamHistoryEventWebhookRequest | ReceiveUpstreamMessagesEventWebhookRequest | ReceiveUpstreamMessagingHandoversEventWebhookRequest | ReceiveUpstreamMessageTemplateComponentsUpdateEventWebhookRequest | ReceiveUpstreamMessageTemplateQualityUpdateEventWebhookRequest | ReceiveUpstreamMessageTemplateStatusUpdateEventWebhookRequest | ReceiveUpstreamPartnerSolutionsEventWebhookRequest | ReceiveUpstreamPaymentConfigurationUpdateEventWebhookRequest | ReceiveUpstreamPhoneNumberNameUpdateEventWebhookRequest | ReceiveUpstreamPhoneNumberQualityUpdateEventWebhookRequest | ReceiveUpstreamSecurityEventWebhookRequest | ReceiveUpstreamSmbAppStateSyncEventWebhookRequest | ReceiveUpstreamSmbMessageEchoesEventWebhookRequest | ReceiveUpstreamStandbyEventWebhookRequest | ReceiveUpstreamTemplateCategoryUpdateEventWebhookRequest | ReceiveUpstreamTemplateCorrectCategoryDetectionEventWebhookRequest | ReceiveUpstreamUserPreferencesEventWebhookRequest;
 
 /**
  * AccountIdentity
@@ -161,6 +161,10 @@ export type ChangedWebhookEndpoint = {
     deliveryWorkflows: 'auto' | 'always' | null;
     alwaysWorkflowsFor: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
     orderScope: 'event' | 'conversation' | 'endpoint';
+    bufferSeconds: number | null;
+    bufferMaxSeconds: number | null;
+    bufferMaxMessages: number | null;
+    bufferTypes: Array<'text' | 'image' | 'video' | 'audio' | 'document' | 'sticker' | 'location' | 'contacts' | 'button' | 'interactive' | 'reaction'> | null;
     mode: 'open' | 'probing' | 'paused' | 'disabled';
     modeReason: string | null;
     modeChangedAt: string;
@@ -323,6 +327,10 @@ export type CreatedWebhookEndpoint = {
     deliveryWorkflows: 'auto' | 'always' | null;
     alwaysWorkflowsFor: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
     orderScope: 'event' | 'conversation' | 'endpoint';
+    bufferSeconds: number | null;
+    bufferMaxSeconds: number | null;
+    bufferMaxMessages: number | null;
+    bufferTypes: Array<'text' | 'image' | 'video' | 'audio' | 'document' | 'sticker' | 'location' | 'contacts' | 'button' | 'interactive' | 'reaction'> | null;
     mode: 'open' | 'probing' | 'paused' | 'disabled';
     modeReason: string | null;
     modeChangedAt: string;
@@ -381,6 +389,7 @@ export type Delivery = {
     lastError: string | null;
     nextAttemptAt: string | null;
     steppedAsideAt: string | null;
+    batchId: string | null;
     createdAt: string;
     finishedAt: string | null;
     workflowId: string | null;
@@ -554,14 +563,14 @@ export type Error = {
  *
  * What programs tell errors apart by. Each is explained at /docs/errors.
  */
-export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed' | 'insufficient_scope' | 'recipient_not_open' | 'recipient_opted_out' | 'unknown_opt_out' | 'opt_out_of_upstream' | 'invalid_signature' | 'media_url_expired' | 'invalid_media_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'erased' | 'unknown_customer' | 'unknown_conversation' | 'request_timeout' | 'body_too_large' | 'storage_quota_exceeded' | 'upload_quota_exceeded' | 'message_limit_reached' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'no_signing_key' | 'url_not_verified' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'delivery_settled' | 'attempt_under_way' | 'delivery_not_first' | 'delivery_held' | 'test_event_pending' | 'deliveries_pending' | 'endpoint_not_enabled' | 'tenant_suspended' | 'scope_not_grantable' | 'unknown_tenant' | 'unknown_waba' | 'unknown_key' | 'unknown_user' | 'user_exists' | 'user_differs' | 'too_many_links' | 'unknown_operations_hook' | 'too_many_operations_hooks' | 'key_differs' | 'external_id_taken' | 'tenant_has_external_id' | 'tenant_in_use' | 'waba_taken' | 'phone_number_taken' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'too_many_streams' | 'template_paused' | 'template_disabled' | 'template_variables_wrong' | 'message_not_scheduled' | 'too_many_scheduled' | 'too_many_broadcasts' | 'broadcast_started' | 'broadcast_not_started' | 'broadcast_finished' | 'broadcast_empty' | 'broadcast_too_large' | 'conversation_of_group' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'outcome_unknown' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed' | 'insufficient_scope' | 'recipient_not_open' | 'recipient_opted_out' | 'unknown_opt_out' | 'opt_out_of_upstream' | 'invalid_signature' | 'media_url_expired' | 'invalid_media_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'erased' | 'unknown_customer' | 'unknown_conversation' | 'request_timeout' | 'body_too_large' | 'storage_quota_exceeded' | 'upload_quota_exceeded' | 'message_limit_reached' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'no_signing_key' | 'url_not_verified' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'delivery_settled' | 'attempt_under_way' | 'delivery_not_first' | 'delivery_held' | 'test_event_pending' | 'deliveries_pending' | 'buffer_needs_conversation_order' | 'endpoint_not_enabled' | 'tenant_suspended' | 'scope_not_grantable' | 'unknown_tenant' | 'unknown_waba' | 'unknown_key' | 'unknown_user' | 'user_exists' | 'user_differs' | 'too_many_links' | 'unknown_operations_hook' | 'too_many_operations_hooks' | 'key_differs' | 'external_id_taken' | 'tenant_has_external_id' | 'tenant_in_use' | 'waba_taken' | 'phone_number_taken' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'too_many_streams' | 'template_paused' | 'template_disabled' | 'template_variables_wrong' | 'message_not_scheduled' | 'too_many_scheduled' | 'too_many_broadcasts' | 'broadcast_started' | 'broadcast_not_started' | 'broadcast_finished' | 'broadcast_empty' | 'broadcast_too_large' | 'conversation_of_group' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'outcome_unknown' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
 
 /**
  * Event
  */
 export type Event = {
     id: string;
-    eventType: 'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string;
+    eventType: 'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | 'message.batch' | string;
     eventId: string;
     phoneNumberId: string | null;
     sequence: number;
@@ -583,7 +592,7 @@ export type Event = {
  */
 export type EventDetails = {
     id: string;
-    eventType: 'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string;
+    eventType: 'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | 'message.batch' | string;
     eventId: string;
     phoneNumberId: string | null;
     sequence: number;
@@ -804,6 +813,28 @@ export type Message = {
     message: {
         [key: string]: unknown;
     };
+};
+
+/**
+ * MessageBatchEvent
+ */
+export type MessageBatchEvent = {
+    /**
+     * Several events in one request.
+     */
+    eventType: 'message.batch';
+    /**
+     * The id of the batch, as `batchId` in the delivery log.
+     */
+    eventId: string;
+    /**
+     * How many events it holds.
+     */
+    count: number;
+    /**
+     * The events, the oldest first, each as it would have come alone.
+     */
+    events: Array<MessageEvent>;
 };
 
 /**
@@ -1166,6 +1197,10 @@ export type NewWebhookEndpoint = {
     deliveryWorkflows?: 'auto' | 'always' | null;
     alwaysWorkflowsFor?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
     orderScope?: 'event' | 'conversation' | 'endpoint' | null;
+    bufferSeconds?: number | null;
+    bufferMaxSeconds?: number | null;
+    bufferMaxMessages?: number | null;
+    bufferTypes?: Array<'text' | 'image' | 'video' | 'audio' | 'document' | 'sticker' | 'location' | 'contacts' | 'button' | 'interactive' | 'reaction'> | null;
 };
 
 /**
@@ -3774,7 +3809,7 @@ export type WaitingDeliveries = {
      */
     held: number;
     /**
-     * Their event has no body yet.
+     * Their event has no body yet, or waits for other messages of its conversation.
      */
     unreleased: number;
     /**
@@ -3811,6 +3846,10 @@ export type WebhookEndpoint = {
     deliveryWorkflows: 'auto' | 'always' | null;
     alwaysWorkflowsFor: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
     orderScope: 'event' | 'conversation' | 'endpoint';
+    bufferSeconds: number | null;
+    bufferMaxSeconds: number | null;
+    bufferMaxMessages: number | null;
+    bufferTypes: Array<'text' | 'image' | 'video' | 'audio' | 'document' | 'sticker' | 'location' | 'contacts' | 'button' | 'interactive' | 'reaction'> | null;
     mode: 'open' | 'probing' | 'paused' | 'disabled';
     modeReason: string | null;
     modeChangedAt: string;
@@ -3864,6 +3903,10 @@ export type WebhookEndpointChange = {
     deliveryWorkflows?: 'auto' | 'always' | null;
     alwaysWorkflowsFor?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
     orderScope?: 'event' | 'conversation' | 'endpoint' | null;
+    bufferSeconds?: number | null;
+    bufferMaxSeconds?: number | null;
+    bufferMaxMessages?: number | null;
+    bufferTypes?: Array<'text' | 'image' | 'video' | 'audio' | 'document' | 'sticker' | 'location' | 'contacts' | 'button' | 'interactive' | 'reaction'> | null;
 };
 
 /**
@@ -5448,6 +5491,8 @@ export type CreateWebhookEndpointErrors = {
      * `unknown_phone_number`: The WABA has no such phone number.
      *
      * `url_not_verified`: The URL could not be verified.
+     *
+     * `buffer_needs_conversation_order`: Messages can be buffered only where the order scope is the conversation.
      */
     422: Error;
     /**
@@ -5644,6 +5689,8 @@ export type UpdateWebhookEndpointErrors = {
      * `unknown_phone_number`: The WABA has no such phone number.
      *
      * `url_not_verified`: The URL could not be verified.
+     *
+     * `buffer_needs_conversation_order`: Messages can be buffered only where the order scope is the conversation.
      */
     422: Error;
     /**
@@ -5828,6 +5875,10 @@ export type EnableWebhookEndpointResponses = {
         deliveryWorkflows: 'auto' | 'always' | null;
         alwaysWorkflowsFor: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
         orderScope: 'event' | 'conversation' | 'endpoint';
+        bufferSeconds: number | null;
+        bufferMaxSeconds: number | null;
+        bufferMaxMessages: number | null;
+        bufferTypes: Array<'text' | 'image' | 'video' | 'audio' | 'document' | 'sticker' | 'location' | 'contacts' | 'button' | 'interactive' | 'reaction'> | null;
         mode: 'open' | 'probing' | 'paused' | 'disabled';
         modeReason: string | null;
         modeChangedAt: string;
@@ -8841,6 +8892,15 @@ export type ReceiveWindowClosingEventWebhookPayload = WindowClosingEvent;
 export type ReceiveWindowClosingEventWebhookRequest = {
     body: ReceiveWindowClosingEventWebhookPayload;
     key: 'window.closing';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveMessageBatchEventWebhookPayload = MessageBatchEvent;
+
+export type ReceiveMessageBatchEventWebhookRequest = {
+    body: ReceiveMessageBatchEventWebhookPayload;
+    key: 'message.batch';
     path?: never;
     query?: never;
 };

@@ -137,6 +137,10 @@ class ChangedWebhookEndpoint(Model):
     delivery_workflows: Literal["auto", "always"] | str | None = Field(alias="deliveryWorkflows")
     always_workflows_for: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="alwaysWorkflowsFor")
     order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
+    buffer_seconds: int | None = Field(alias="bufferSeconds")
+    buffer_max_seconds: int | None = Field(alias="bufferMaxSeconds")
+    buffer_max_messages: int | None = Field(alias="bufferMaxMessages")
+    buffer_types: list[Literal["text", "image", "video", "audio", "document", "sticker", "location", "contacts", "button", "interactive", "reaction"] | str] | None = Field(alias="bufferTypes")
     mode: Literal["open", "probing", "paused", "disabled"] | str
     mode_reason: str | None = Field(alias="modeReason")
     mode_changed_at: datetime = Field(alias="modeChangedAt")
@@ -264,6 +268,10 @@ class CreatedWebhookEndpoint(Model):
     delivery_workflows: Literal["auto", "always"] | str | None = Field(alias="deliveryWorkflows")
     always_workflows_for: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="alwaysWorkflowsFor")
     order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
+    buffer_seconds: int | None = Field(alias="bufferSeconds")
+    buffer_max_seconds: int | None = Field(alias="bufferMaxSeconds")
+    buffer_max_messages: int | None = Field(alias="bufferMaxMessages")
+    buffer_types: list[Literal["text", "image", "video", "audio", "document", "sticker", "location", "contacts", "button", "interactive", "reaction"] | str] | None = Field(alias="bufferTypes")
     mode: Literal["open", "probing", "paused", "disabled"] | str
     mode_reason: str | None = Field(alias="modeReason")
     mode_changed_at: datetime = Field(alias="modeChangedAt")
@@ -311,6 +319,7 @@ class Delivery(Model):
     last_error: str | None = Field(alias="lastError")
     next_attempt_at: datetime | None = Field(alias="nextAttemptAt")
     stepped_aside_at: datetime | None = Field(alias="steppedAsideAt")
+    batch_id: str | None = Field(alias="batchId")
     created_at: datetime = Field(alias="createdAt")
     finished_at: datetime | None = Field(alias="finishedAt")
     workflow_id: str | None = Field(alias="workflowId")
@@ -363,6 +372,10 @@ class EnableWebhookEndpointResponse(Model):
     delivery_workflows: Literal["auto", "always"] | str | None = Field(alias="deliveryWorkflows")
     always_workflows_for: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="alwaysWorkflowsFor")
     order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
+    buffer_seconds: int | None = Field(alias="bufferSeconds")
+    buffer_max_seconds: int | None = Field(alias="bufferMaxSeconds")
+    buffer_max_messages: int | None = Field(alias="bufferMaxMessages")
+    buffer_types: list[Literal["text", "image", "video", "audio", "document", "sticker", "location", "contacts", "button", "interactive", "reaction"] | str] | None = Field(alias="bufferTypes")
     mode: Literal["open", "probing", "paused", "disabled"] | str
     mode_reason: str | None = Field(alias="modeReason")
     mode_changed_at: datetime = Field(alias="modeChangedAt")
@@ -446,12 +459,12 @@ class ErasureReportSignature(Model):
     value: str
 
 
-ErrorCode: TypeAlias = "Literal[\"invalid_api_key\", \"expired_api_key\", \"ip_not_allowed\", \"insufficient_scope\", \"recipient_not_open\", \"recipient_opted_out\", \"unknown_opt_out\", \"opt_out_of_upstream\", \"invalid_signature\", \"media_url_expired\", \"invalid_media_signature\", \"verification_failed\", \"invalid_parameter\", \"invalid_cursor\", \"invalid_request\", \"invalid_json\", \"not_found\", \"route_not_found\", \"method_not_allowed\", \"erased\", \"unknown_customer\", \"unknown_conversation\", \"request_timeout\", \"body_too_large\", \"storage_quota_exceeded\", \"upload_quota_exceeded\", \"message_limit_reached\", \"unsupported_media_type\", \"waiting_choice_required\", \"secret_in_use\", \"no_signing_key\", \"url_not_verified\", \"url_is_webhook_endpoint\", \"no_operations_url\", \"too_many_endpoints\", \"nothing_to_replay\", \"delivery_settled\", \"attempt_under_way\", \"delivery_not_first\", \"delivery_held\", \"test_event_pending\", \"deliveries_pending\", \"endpoint_not_enabled\", \"tenant_suspended\", \"scope_not_grantable\", \"unknown_tenant\", \"unknown_waba\", \"unknown_key\", \"unknown_user\", \"user_exists\", \"user_differs\", \"too_many_links\", \"unknown_operations_hook\", \"too_many_operations_hooks\", \"key_differs\", \"external_id_taken\", \"tenant_has_external_id\", \"tenant_in_use\", \"waba_taken\", \"phone_number_taken\", \"too_many_replays\", \"replay_finished\", \"replay_too_large\", \"invalid_url\", \"unknown_phone_number\", \"unknown_endpoint\", \"unknown_delivery\", \"unknown_media\", \"media_expired\", \"wrong_media_type\", \"unsupported_file_type\", \"file_too_large\", \"invalid_multipart\", \"too_many_uploads\", \"too_many_streams\", \"template_paused\", \"template_disabled\", \"template_variables_wrong\", \"message_not_scheduled\", \"too_many_scheduled\", \"too_many_broadcasts\", \"broadcast_started\", \"broadcast_not_started\", \"broadcast_finished\", \"broadcast_empty\", \"broadcast_too_large\", \"conversation_of_group\", \"message_not_inbound\", \"payment_configuration_required\", \"idempotency_key_in_flight\", \"idempotency_key_reused\", \"upstream_refused\", \"access_token_missing\", \"upstream_unavailable\", \"outcome_unknown\", \"message_not_sent\", \"rate_limit_exceeded\", \"headers_too_large\", \"internal_error\", \"service_unavailable\"] | str"
+ErrorCode: TypeAlias = "Literal[\"invalid_api_key\", \"expired_api_key\", \"ip_not_allowed\", \"insufficient_scope\", \"recipient_not_open\", \"recipient_opted_out\", \"unknown_opt_out\", \"opt_out_of_upstream\", \"invalid_signature\", \"media_url_expired\", \"invalid_media_signature\", \"verification_failed\", \"invalid_parameter\", \"invalid_cursor\", \"invalid_request\", \"invalid_json\", \"not_found\", \"route_not_found\", \"method_not_allowed\", \"erased\", \"unknown_customer\", \"unknown_conversation\", \"request_timeout\", \"body_too_large\", \"storage_quota_exceeded\", \"upload_quota_exceeded\", \"message_limit_reached\", \"unsupported_media_type\", \"waiting_choice_required\", \"secret_in_use\", \"no_signing_key\", \"url_not_verified\", \"url_is_webhook_endpoint\", \"no_operations_url\", \"too_many_endpoints\", \"nothing_to_replay\", \"delivery_settled\", \"attempt_under_way\", \"delivery_not_first\", \"delivery_held\", \"test_event_pending\", \"deliveries_pending\", \"buffer_needs_conversation_order\", \"endpoint_not_enabled\", \"tenant_suspended\", \"scope_not_grantable\", \"unknown_tenant\", \"unknown_waba\", \"unknown_key\", \"unknown_user\", \"user_exists\", \"user_differs\", \"too_many_links\", \"unknown_operations_hook\", \"too_many_operations_hooks\", \"key_differs\", \"external_id_taken\", \"tenant_has_external_id\", \"tenant_in_use\", \"waba_taken\", \"phone_number_taken\", \"too_many_replays\", \"replay_finished\", \"replay_too_large\", \"invalid_url\", \"unknown_phone_number\", \"unknown_endpoint\", \"unknown_delivery\", \"unknown_media\", \"media_expired\", \"wrong_media_type\", \"unsupported_file_type\", \"file_too_large\", \"invalid_multipart\", \"too_many_uploads\", \"too_many_streams\", \"template_paused\", \"template_disabled\", \"template_variables_wrong\", \"message_not_scheduled\", \"too_many_scheduled\", \"too_many_broadcasts\", \"broadcast_started\", \"broadcast_not_started\", \"broadcast_finished\", \"broadcast_empty\", \"broadcast_too_large\", \"conversation_of_group\", \"message_not_inbound\", \"payment_configuration_required\", \"idempotency_key_in_flight\", \"idempotency_key_reused\", \"upstream_refused\", \"access_token_missing\", \"upstream_unavailable\", \"outcome_unknown\", \"message_not_sent\", \"rate_limit_exceeded\", \"headers_too_large\", \"internal_error\", \"service_unavailable\"] | str"
 
 
 class Event(Model):
     id: str
-    event_type: Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str = Field(alias="eventType")
+    event_type: Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing", "message.batch"] | str = Field(alias="eventType")
     event_id: str = Field(alias="eventId")
     phone_number_id: str | None = Field(alias="phoneNumberId")
     sequence: int
@@ -470,7 +483,7 @@ class EventDeliverySummary(Model):
 
 class EventDetails(Model):
     id: str
-    event_type: Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str = Field(alias="eventType")
+    event_type: Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing", "message.batch"] | str = Field(alias="eventType")
     event_id: str = Field(alias="eventId")
     phone_number_id: str | None = Field(alias="phoneNumberId")
     sequence: int
@@ -637,6 +650,17 @@ class Message(Model):
     edited_message: dict[str, Any] | None = Field(default=None, alias="editedMessage")
     revoked_at: datetime | None = Field(default=None, alias="revokedAt")
     message: dict[str, Any]
+
+
+class MessageBatchEvent(Model):
+    event_type: Literal["message.batch"] = Field(alias="eventType")
+    """Several events in one request."""
+    event_id: str = Field(alias="eventId")
+    """The id of the batch, as `batchId` in the delivery log."""
+    count: int
+    """How many events it holds."""
+    events: list[MessageEvent]
+    """The events, the oldest first, each as it would have come alone."""
 
 
 class MessageCall(Model):
@@ -1258,7 +1282,7 @@ class WaitingDeliveries(Model):
     held: int
     """Not to be sent yet: `unreleased` and `suspended` together."""
     unreleased: int
-    """Their event has no body yet."""
+    """Their event has no body yet, or waits for other messages of its conversation."""
     suspended: int
     """Their replay is paused."""
     retrying: int
@@ -1286,6 +1310,10 @@ class WebhookEndpoint(Model):
     delivery_workflows: Literal["auto", "always"] | str | None = Field(alias="deliveryWorkflows")
     always_workflows_for: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="alwaysWorkflowsFor")
     order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
+    buffer_seconds: int | None = Field(alias="bufferSeconds")
+    buffer_max_seconds: int | None = Field(alias="bufferMaxSeconds")
+    buffer_max_messages: int | None = Field(alias="bufferMaxMessages")
+    buffer_types: list[Literal["text", "image", "video", "audio", "document", "sticker", "location", "contacts", "button", "interactive", "reaction"] | str] | None = Field(alias="bufferTypes")
     mode: Literal["open", "probing", "paused", "disabled"] | str
     mode_reason: str | None = Field(alias="modeReason")
     mode_changed_at: datetime = Field(alias="modeChangedAt")
