@@ -23,7 +23,7 @@ async function runBlock(block: string, env: Record<string, string>): Promise<[nu
 }
 
 test('the page is run from top to bottom, and every request does what it says', async () => {
-  expect(BLOCKS).toHaveLength(5);
+  expect(BLOCKS).toHaveLength(6);
   const api = await startTestApi(async () => ({
     config: testConfig({ HELIOGRAPH_PORTAL_PRODUCT_ORIGINS: 'https://crm.example' }),
   }));
@@ -42,6 +42,7 @@ test('the page is run from top to bottom, and every request does what it says', 
     [201, expect.stringContaining('ck_')],
     [201, expect.stringContaining('ps_')],
     [200, expect.stringContaining('Acme Messaging')],
+    [200, expect.stringContaining('asOf')],
     [200, expect.stringContaining('suspended')],
     [201, expect.anything()],
   ]);

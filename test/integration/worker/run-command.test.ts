@@ -44,9 +44,11 @@ function platformEnvironment(
 }
 
 /** Runs `heliograph-server <args>` of a folder. */
+/** Not in the folder of a stack that runs here, whose settings commands would take. */
 function start(env: Record<string, string>, args: readonly string[], root = ROOT) {
   const child = spawn(process.execPath, [join(root, 'src', 'main.ts'), ...args], {
     env,
+    cwd: tmpdir(),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let printed = '';
