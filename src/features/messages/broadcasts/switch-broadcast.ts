@@ -107,10 +107,13 @@ export async function pauseItself(
   database: Database,
   { wabaId, broadcastId }: BroadcastIds,
   reason: string,
+  begunAtMs = Date.now(),
 ): Promise<boolean> {
   return await database.transaction(async (trx) => {
     const broadcast = await lockBroadcast(trx, { wabaId, broadcastId });
     if (broadcast?.state !== 'running') return broadcast?.state === 'paused';
+    // What began before it was resumed says nothing about now.
+    if (broadcast.runningSince !== null && begunAtMs < broadcast.runningSince.getTime()) return true;
     await setBroadcastState(trx, broadcastId, { state: 'paused', pausedBecause: reason });
     const about = { wabaId, target: broadcastName(broadcastId), detail: { reason } };
     await recordChange(trx, SYSTEM, { ...about, action: AUDITED_AS.pause });

@@ -50,8 +50,11 @@ export async function expectOneMessageEach(recipients: number, messagesPerSecond
     expect((await view()).pausedBecause).toMatch(/access token/);
     await base.clearFaults();
     await changeBroadcast(tools, ids, 'resume', null);
-    await eventually('it is done', async () => (await view()).state, { is: 'done' });
-    await eventually('every message has an outcome', async () => (await view()).counts.queued, { is: 0 });
+    await eventually('it is done', async () => (await view()).state, { is: 'done', withinMs: 600_000 });
+    await eventually('every message has an outcome', async () => (await view()).counts.queued, {
+      is: 0,
+      withinMs: 300_000,
+    });
     const { counts } = await view();
     // A call that was cut off by a kill is never made again: upstream may have it or not.
     expect(counts.accepted + counts.unknown).toBe(recipients);

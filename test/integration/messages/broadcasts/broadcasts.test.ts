@@ -4,6 +4,8 @@ import { noteProblems } from '../../../../src/features/accounts/upstream-problem
 import { noteOptOut } from '../../../../src/features/customers/tenant-opt-outs.ts';
 import { createKey } from '../../../../src/features/keys/api-keys.ts';
 import { stepBroadcast } from '../../../../src/features/messages/broadcasts/broadcast-steps.ts';
+import { broadcastOf } from '../../../../src/features/messages/broadcasts/broadcasts.ts';
+import { pauseItself } from '../../../../src/features/messages/broadcasts/switch-broadcast.ts';
 import { listPausedBroadcasts } from '../../../../src/features/messages/paused-broadcasts.ts';
 import { takeSendTurn } from '../../../../src/features/messages/send/outbound-messages.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
@@ -202,6 +204,21 @@ test('a refused access token fails no message: the broadcast waits, and then rea
   await stateIs(id, 'done');
   await eventually('all are accepted', async () => (await get(id)).counts.accepted, { is: 30 });
   expect((await sentTo()).toSorted()).toEqual(everybody.map(({ to }) => to).toSorted());
+});
+
+test('what upstream was asked before a broadcast was resumed does not pause it again', async () => {
+  const { started, get, setPace, verb } = calls();
+  await setPace(1);
+  const id = await started(people(30));
+  await stateIs(id, 'running');
+  const ids = { wabaId: stack.wabaId, broadcastId: id };
+  const { runningSince } = await broadcastOf({ database: stack.database }, stack.wabaId, id);
+  const sinceMs = runningSince?.getTime() ?? 0;
+  expect(await pauseItself(stack.database, ids, 'refused', sinceMs - 1)).toBe(true);
+  expect((await get(id)).state).toBe('running');
+  expect(await pauseItself(stack.database, ids, 'refused', sinceMs)).toBe(true);
+  expect((await get(id)).state).toBe('paused');
+  await verb(id, 'cancel');
 });
 
 test('customers who want no marketing are suppressed', async () => {
