@@ -10,7 +10,7 @@ import { templateProblem } from '../send/check-template.ts';
 import { namedTemplate } from '../send/sent-template.ts';
 import { type BodyParameters, messageTo } from './broadcast-message.ts';
 import { insertRecipients, type NewRecipient } from './broadcast-recipients.ts';
-import { addToRecipients, type Broadcast, type BroadcastIds, lockBroadcast } from './broadcast-store.ts';
+import { addToRecipients, type BroadcastIds, type BroadcastRow, lockBroadcast } from './broadcast-store.ts';
 import { alreadyStarted, broadcastName, unknownBroadcast } from './switch-broadcast.ts';
 
 const MOST_RECIPIENTS = 100_000;
@@ -59,7 +59,7 @@ function tooLarge(): RequestError {
 }
 
 /** The template is looked up once for all lines. */
-async function lineCheck(database: Database, broadcast: Broadcast) {
+async function lineCheck(database: Database, broadcast: BroadcastRow) {
   const { name, language } = namedTemplate(JSON.parse(broadcast.template));
   const template = await findTemplate(database, broadcast.wabaId, { name, language });
   return (line: GivenRecipient, path: string): NewRecipient | Problem => {

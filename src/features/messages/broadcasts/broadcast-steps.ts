@@ -47,15 +47,16 @@ export async function stepBroadcast(
   ids: BroadcastIds,
   { onMessage }: { onMessage: () => void },
 ): Promise<BroadcastStep | null> {
-  const seen = await findBroadcast(database, ids);
-  const mayRun = seen?.state !== 'scheduled' || (await beginScheduled(database, ids));
-  const broadcast = await findBroadcast(database, ids);
+  const found = await findBroadcast(database, ids);
+  const wasScheduled = found?.state === 'scheduled';
+  if (wasScheduled && !(await beginScheduled(database, ids)))
+    return { broadcast: found, waitMs: FULL_LOOK_AGAIN_MS };
+  const broadcast = wasScheduled ? await findBroadcast(database, ids) : found;
   if (broadcast === null) return null;
-  if (!mayRun) return { broadcast, waitMs: FULL_LOOK_AGAIN_MS };
   if (broadcast.state !== 'running') return { broadcast, waitMs: null };
   const reason = await reasonToPause(database, broadcast);
   if (reason !== null) {
-    await pauseItself(database, ids, reason);
+    await pauseItself(database, ids, reason, broadcast);
     return await looked(database, ids, null);
   }
   const open = await countOpenOf(database, broadcast.id);

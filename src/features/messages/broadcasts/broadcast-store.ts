@@ -25,11 +25,16 @@ export type Broadcast = {
   finishedAt: Date | null;
 };
 
-const COLUMNS = `b.id, b.waba_id as "wabaId", b.phone_number_id as "phoneNumberId", b.name, b.template, b.state,
+/** Without the count of those that are pending, which are up to all. */
+export type BroadcastRow = Omit<Broadcast, 'pending'>;
+
+const ROW = `b.id, b.waba_id as "wabaId", b.phone_number_id as "phoneNumberId", b.name, b.template, b.state,
   b.paused_because as "pausedBecause", b.recipients,
-  (select cast(count(*) as integer) from broadcast_recipients r where r.broadcast_id = b.id and r.state = 'pending') as pending,
   b.send_at as "sendAt", b.requested_by as "requestedBy", b.created_at as "createdAt", b.started_at as "startedAt",
   b.running_since as "runningSince", b.finished_at as "finishedAt"`;
+
+const COLUMNS = `${ROW},
+  (select cast(count(*) as integer) from broadcast_recipients r where r.broadcast_id = b.id and r.state = 'pending') as pending`;
 
 export type BroadcastIds = { wabaId: string; broadcastId: string };
 
@@ -57,8 +62,8 @@ export async function findBroadcast(database: Database, ids: BroadcastIds): Prom
 }
 
 /** No other process changes it until the transaction ends. */
-export async function lockBroadcast(trx: Transaction, ids: BroadcastIds): Promise<Broadcast | null> {
-  return await queryOne<Broadcast>(trx, `select ${COLUMNS} from broadcasts b where ${ONE} for update`, ids);
+export async function lockBroadcast(trx: Transaction, ids: BroadcastIds): Promise<BroadcastRow | null> {
+  return await queryOne<BroadcastRow>(trx, `select ${ROW} from broadcasts b where ${ONE} for update`, ids);
 }
 
 export async function findBroadcastForOperator(

@@ -6,13 +6,13 @@ const REASON = 'The access token of the WABA is missing or refused by upstream. 
 
 /**
  * A refused access token is not the fault of a message: its broadcast pauses, and the message waits with it instead of failing. False: it is of no
- * broadcast, or of one that has ended. `begunAtMs`: when upstream was asked, Unix time; a broadcast that was resumed since goes on.
+ * broadcast, or of one that has ended. `of`: the broadcast as the message left; one that was resumed since goes on.
  */
 export async function pausedForToken(
   database: Database,
   { wabaId, messageId }: { wabaId: string; messageId: string },
-  begunAtMs = Date.now(),
+  of?: { runningSince: Date | null },
 ): Promise<boolean> {
   const broadcastId = await broadcastOfMessage(database, messageId);
-  return broadcastId !== null && (await pauseItself(database, { wabaId, broadcastId }, REASON, begunAtMs));
+  return broadcastId !== null && (await pauseItself(database, { wabaId, broadcastId }, REASON, of));
 }

@@ -4,8 +4,8 @@ import { RequestError } from '../../../platform/request-input.ts';
 import { insertWorkflowTasks, moveTask, type TaskKind } from '../../../platform/temporal/workflow-tasks.ts';
 import { cancelMessagesOf, releaseMessagesOf } from '../send/broadcast-messages.ts';
 import {
-  type Broadcast,
   type BroadcastIds,
+  type BroadcastRow,
   type BroadcastState,
   broadcastWorkflowId,
   countBroadcasts,
@@ -34,7 +34,7 @@ const AUDITED_AS: Record<BroadcastVerb, string> = {
   cancel: 'broadcast.cancelled',
 };
 
-type Note = (trx: Transaction, change: { action: string; broadcast: Broadcast }) => Promise<void>;
+type Note = (trx: Transaction, change: { action: string; broadcast: BroadcastRow }) => Promise<void>;
 
 /**
  * The row is what counts: API, commands and workflow all go through here. What was done already is done again without a change. Throws RequestError:
@@ -63,7 +63,7 @@ export async function switchBroadcast(
 
 async function nextState(
   trx: Transaction,
-  broadcast: Broadcast,
+  broadcast: BroadcastRow,
   verb: BroadcastVerb,
 ): Promise<BroadcastState> {
   if (verb === 'pause') return 'paused';
@@ -84,7 +84,7 @@ export function tooMany(what: string): RequestError {
   return new RequestError('too_many_broadcasts', `The WABA has ${what} already.`);
 }
 
-function isAhead({ sendAt }: Pick<Broadcast, 'sendAt'>): boolean {
+function isAhead({ sendAt }: Pick<BroadcastRow, 'sendAt'>): boolean {
   return sendAt !== null && sendAt.getTime() > Date.now();
 }
 
@@ -102,18 +102,20 @@ export async function beginScheduled(database: Database, ids: BroadcastIds): Pro
   });
 }
 
-/** It pauses itself; messages that have their turn meanwhile wait too. False: it is not paused, for it has ended. */
+/**
+ * It pauses itself; messages that have their turn meanwhile wait too. `of`: since when it ran as the reason came up, for one that was
+ * resumed since goes on. False: it is not paused, for it has ended.
+ */
 export async function pauseItself(
   database: Database,
   { wabaId, broadcastId }: BroadcastIds,
   reason: string,
-  begunAtMs = Date.now(),
+  of?: Pick<BroadcastRow, 'runningSince'>,
 ): Promise<boolean> {
   return await database.transaction(async (trx) => {
     const broadcast = await lockBroadcast(trx, { wabaId, broadcastId });
     if (broadcast?.state !== 'running') return broadcast?.state === 'paused';
-    // What began before it was resumed says nothing about now.
-    if (broadcast.runningSince !== null && begunAtMs < broadcast.runningSince.getTime()) return true;
+    if (of !== undefined && of.runningSince?.getTime() !== broadcast.runningSince?.getTime()) return true;
     await setBroadcastState(trx, broadcastId, { state: 'paused', pausedBecause: reason });
     const about = { wabaId, target: broadcastName(broadcastId), detail: { reason } };
     await recordChange(trx, SYSTEM, { ...about, action: AUDITED_AS.pause });
@@ -127,7 +129,11 @@ export const SEND_BROADCAST: TaskKind = {
 };
 
 /** A draft has none; one that waits for its time ends at once when it is cancelled. */
-async function seeToWorkflow(trx: Transaction, broadcast: Broadcast, state: BroadcastState): Promise<void> {
+async function seeToWorkflow(
+  trx: Transaction,
+  broadcast: BroadcastRow,
+  state: BroadcastState,
+): Promise<void> {
   const { id: broadcastId, wabaId, sendAt } = broadcast;
   const workflowId = broadcastWorkflowId(broadcastId);
   if (state === 'cancelled') {
@@ -140,7 +146,7 @@ async function seeToWorkflow(trx: Transaction, broadcast: Broadcast, state: Broa
   await insertWorkflowTasks(trx, [{ ...task, startsAt: isLater ? sendAt : null }]);
 }
 
-function refusal({ id, state }: Broadcast, verb: BroadcastVerb): RequestError {
+function refusal({ id, state }: BroadcastRow, verb: BroadcastVerb): RequestError {
   if (state === 'draft')
     return new RequestError('broadcast_not_started', `Broadcast ${id} was not started: nothing to ${verb}.`);
   return state === 'paused'

@@ -123,7 +123,6 @@ async function attempt(
     return { outcome: 'failed', summary: sendErrorText(ended) };
   }
   const payload = upstreamMedia.size === 0 ? payloadJson : withUpstreamMedia(payloadJson, upstreamMedia);
-  const begunAtMs = Date.now();
   const first = await sender.sendMessage(phoneNumberId, payload, token, upstreamPath);
   const other = await pathAfterRefusal(database, turn, first);
   const outcome = other === null ? first : await sender.sendMessage(phoneNumberId, payload, token, other);
@@ -131,7 +130,7 @@ async function attempt(
   const verdict = judgeSend(outcome, { ...turn, retryMs: turn.retryMs ?? sending.retryHours * HOUR_MS });
   if (outcome.kind === 'refused' && isTokenError(outcome) && 'error' in verdict) {
     await tryNoteTokenRefused(tools, input, verdict.error.message);
-    if (await pausedForToken(database, input, begunAtMs))
+    if (await pausedForToken(database, input, turn.broadcast))
       return await goBackIntoPause(tools, input, turn, verdict.error);
   }
   switch (verdict.kind) {

@@ -4,7 +4,7 @@ import { paceOfNumber } from '../../accounts/number-pace.ts';
 import { knownUpstreamMedia } from './media-uploads.ts';
 import type { OrderPayment } from './message-content.ts';
 import { closeSchedule, SHOWN_STATE } from './scheduled-messages.ts';
-import { heldBySchedule } from './scheduled-turn.ts';
+import { heldBySchedule, NOT_HELD } from './scheduled-turn.ts';
 import type { SendError } from './send-error.ts';
 import { drawSendTime, numberPace, PAIR_PACE, type Pace } from './send-pacing.ts';
 
@@ -90,6 +90,8 @@ export type SendTurn =
       isScheduled: boolean;
       /** How long it may be tried; null: as long as any message. */
       retryMs: number | null;
+      /** Of its broadcast as it leaves; null within: it is of none. */
+      broadcast: { runningSince: Date | null };
     }
   /** Upstream has to be given these files of ours first. */
   | { kind: 'media'; missing: readonly string[]; phoneNumberId: string; ageMs: number }
@@ -121,7 +123,6 @@ type Row = {
 };
 
 const NO_MEDIA: ReadonlyMap<string, string> = new Map();
-const NOT_HELD = { kind: 'free', retryMs: null } as const;
 
 export type SendTurnLimits = {
   timeoutMs: number;
@@ -176,7 +177,7 @@ export async function takeSendTurn(
     const { phoneNumberId, conversationId, upstreamPath, recipient, payloadJson, ageMs } = row;
     const attempt = row.attempts + 1;
     const message = { phoneNumberId, conversationId, upstreamPath, recipient, payloadJson };
-    return { kind: 'send', attempt, ...message, upstreamMedia, ageMs, isScheduled, retryMs: held.retryMs };
+    return { ...held, kind: 'send', attempt, ...message, upstreamMedia, ageMs, isScheduled };
   });
 }
 

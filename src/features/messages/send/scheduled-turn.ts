@@ -10,7 +10,7 @@ type Held =
   | { kind: 'ended'; error: SendError }
   /** Its broadcast was cancelled, and it with it. */
   | { kind: 'over'; state: 'failed' }
-  | { kind: 'free'; retryMs: number | null };
+  | { kind: 'free'; retryMs: number | null; broadcast: { runningSince: Date | null } };
 
 type Schedule = {
   isOpen: boolean;
@@ -22,6 +22,7 @@ type Schedule = {
   isNumberRemoved: boolean;
   /** Of its broadcast; null: it is of none. */
   broadcastState: string | null;
+  runningSince: Date | null;
 };
 
 /** The scheduled messages of a number, and those of broadcasts, share this part of its pace, so that others go on beside them. */
@@ -32,6 +33,9 @@ const SCHEDULED = '*';
 
 const SUSPENSION_LOOK_MS = 60_000;
 const PAUSE_LOOK_MS = 5_000;
+
+/** What is not scheduled leaves at once. */
+export const NOT_HELD = { kind: 'free', retryMs: null, broadcast: { runningSince: null } } as const;
 
 type Message = { messageId: string; phoneNumberId: string };
 
@@ -45,8 +49,9 @@ export async function heldBySchedule(
   { retryMs, messagesPerSecond }: { retryMs: number; messagesPerSecond: number },
 ): Promise<Held> {
   const schedule = await readSchedule(trx, messageId);
-  if (schedule === null) return { kind: 'free', retryMs: null };
-  const { sendInMs, lastInMs, isSuspended, broadcastState } = schedule;
+  if (schedule === null) return NOT_HELD;
+  const { sendInMs, lastInMs, isSuspended, broadcastState, runningSince } = schedule;
+  const free: Held = { kind: 'free', retryMs: schedule.retryMs, broadcast: { runningSince } };
   if (schedule.isOpen && broadcastState === 'cancelled') {
     await cancelOpen(trx, 'message_id = :messageId', { messageId });
     return { kind: 'over', state: 'failed' };
@@ -59,11 +64,11 @@ export async function heldBySchedule(
   if (leftMs <= 0) return ended('too_late', 'The time after which it is not sent has passed.');
   if (isSuspended)
     return wait(Math.min(SUSPENSION_LOOK_MS, leftMs), 'the end of the suspension of its business');
-  if (!schedule.isOpen) return { kind: 'free', retryMs: schedule.retryMs };
+  if (!schedule.isOpen) return free;
   const pacedInMs =
     schedule.pacedInMs ?? (await drawTurn(trx, { messageId, phoneNumberId }, messagesPerSecond));
   if (pacedInMs > 0) return wait(pacedInMs, 'the scheduled messages of its number before it');
-  return { kind: 'free', retryMs: schedule.retryMs };
+  return free;
 }
 
 function wait(waitMs: number, reason: string): Held {
@@ -82,7 +87,7 @@ async function readSchedule(trx: Transaction, messageId: string): Promise<Schedu
     `select sm.is_open as "isOpen", ${untilMs('sm.send_at')} as "sendInMs", ${untilMs('sm.not_after')} as "lastInMs",
             cast(extract(epoch from sm.not_after - sm.send_at) * 1000 as double precision) as "retryMs",
             ${untilMs('sm.paced_at')} as "pacedInMs", t.suspended_at is not null as "isSuspended",
-            n.removed_at is not null as "isNumberRemoved", b.state as "broadcastState"
+            n.removed_at is not null as "isNumberRemoved", b.state as "broadcastState", b.running_since as "runningSince"
        from scheduled_messages sm join phone_numbers n on n.phone_number_id = sm.phone_number_id
        join wabas w on w.waba_id = sm.waba_id join tenants t on t.id = w.tenant_id
        left join broadcasts b on b.id = sm.broadcast_id
