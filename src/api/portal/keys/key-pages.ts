@@ -17,7 +17,7 @@ import type { Viewer } from '../access/viewer.ts';
 import { codeBlock } from '../components/copyable.ts';
 import { actionButton } from '../components/form.ts';
 import { detailList } from '../components/table.ts';
-import { exactTime, timeAgo } from '../components/time.ts';
+import { exactTime } from '../components/time.ts';
 import { linesOf } from '../form-values.ts';
 import { action } from '../kits/action.ts';
 import { confirmationPage } from '../kits/confirmation-page.ts';
@@ -29,7 +29,7 @@ import { type Child, html, type Markup } from '../markup.ts';
 import type { PageView } from '../page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { firstValues, KEY_FIELDS, keyRequestOfForm, NETWORKS } from './key-form.ts';
-import { KEY_COLUMNS, keyText, requestColumns, requestFacts } from './key-tables.ts';
+import { KEY_COLUMNS, keyFacts, keyText, newestFirst, requestColumns, requestFacts } from './key-tables.ts';
 
 const PATH = '/portal/w/:wabaId/keys';
 const SEEN = { access: PAGES.member, active: 'keys' };
@@ -69,11 +69,6 @@ export function keyPages(app: PortalApp, context: PortalContext): void {
 
 async function keysOf({ context, waba }: Visit): Promise<ApiKeyDetails[]> {
   return await listKeys(context, waba.wabaId);
-}
-
-function newestFirst(keys: readonly ApiKeyDetails[]): ApiKeyDetails[] {
-  const active = keys.filter(({ state }) => state === 'active');
-  return [...active.reverse(), ...keys.filter(({ state }) => state !== 'active').reverse()];
 }
 
 const REQUESTS: List<KeyRequest> = {
@@ -126,13 +121,7 @@ function revokeKeyPage(app: PortalApp, context: PortalContext): void {
     trail: toKeys,
     load: async (visit) => oneKey(await keysOf(visit), visit, ({ state }) => state !== 'revoked'),
     lead: 'Every further request with this key is refused. You cannot undo this.',
-    body: (key, { now }) =>
-      detailList([
-        ['Key', keyText(key)],
-        ['Name', key.name],
-        ['Scopes', key.scopes.join(', ')],
-        ['Last used', timeAgo(key.lastUsedAt, now, 'never')],
-      ]),
+    body: (key, { now }) => detailList(keyFacts(key, now)),
     button: 'Revoke this key',
     act: async (visit) => {
       await revokeKey(visit.tools, visit.waba.wabaId, visit.id);

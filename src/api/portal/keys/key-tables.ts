@@ -31,10 +31,21 @@ function requestBadge(state: KeyRequestState): Markup {
   return badge(REQUEST_TONES[state], REQUEST_WORDS[state]);
 }
 
-export const KEY_COLUMNS: ListColumn<ApiKeyDetails>[] = [
-  { label: 'Key', cell: (key) => html`<span class="break">${key.name}</span><br>${keyText(key)}` },
-  { label: 'Scopes and limits', cell: keyLimits },
-  { label: 'Status', kind: 'narrow', cell: ({ state }) => keyBadge(state) },
+type Shared =
+  | 'name'
+  | 'prefix'
+  | 'lastFour'
+  | 'state'
+  | 'allowedNetworks'
+  | 'createdAt'
+  | 'expiresAt'
+  | 'lastUsedAt';
+
+/** An API key, or a key of the platform API. */
+type AnyKey = Pick<ApiKeyDetails, Shared> & { scopes: readonly string[] };
+
+export const KEY_STATE_COLUMNS: ListColumn<AnyKey>[] = [
+  { label: 'Status', kind: 'narrow', cell: ({ state }) => badge(KEY_TONES[state], state) },
   { label: 'Created', kind: 'narrow', cell: ({ createdAt }, { now }) => timeAgo(createdAt, now) },
   {
     label: 'Last used',
@@ -42,20 +53,41 @@ export const KEY_COLUMNS: ListColumn<ApiKeyDetails>[] = [
     cell: ({ lastUsedAt }, { now }) => timeAgo(lastUsedAt, now, 'never'),
   },
   { label: 'Expires', kind: 'narrow', cell: ({ expiresAt }, { now }) => timeAgo(expiresAt, now, 'never') },
+];
+
+export const KEY_COLUMNS: ListColumn<ApiKeyDetails>[] = [
+  { label: 'Key', cell: (key) => html`<span class="break">${key.name}</span><br>${keyText(key)}` },
+  { label: 'Scopes and limits', cell: keyLimits },
+  ...KEY_STATE_COLUMNS,
   { label: '', kind: 'narrow', cell: keyActions },
 ];
 
-export function keyBadge(state: ApiKeyDetails['state']): Markup {
-  return badge(KEY_TONES[state], state);
-}
-
-export function keyText({ prefix, lastFour }: Pick<ApiKeyDetails, 'prefix' | 'lastFour'>): Markup {
+export function keyText({ prefix, lastFour }: AnyKey): Markup {
   return html`<code>${prefix}…${lastFour}</code>`;
 }
 
-function keyLimits({ scopes, allowedNetworks, ...limits }: ApiKeyDetails): Markup {
-  const networks = allowedNetworks === null ? 'from anywhere' : `from ${allowedNetworks.join(', ')}`;
-  return html`${scopes.join(', ')}<br><span class="faint break">${networks}</span>${sendLimits(limits)}`;
+/** Those that are active first. */
+export function newestFirst<Key extends AnyKey>(keys: readonly Key[]): Key[] {
+  const isActive = ({ state }: Key) => Number(state === 'active');
+  return keys.toReversed().sort((one, other) => isActive(other) - isActive(one));
+}
+
+/** What is to be known before a key is revoked. */
+export function keyFacts(key: AnyKey, now: Date): [string, Child][] {
+  return [
+    ['Key', keyText(key)],
+    ['Name', key.name],
+    ['Scopes', key.scopes.join(', ')],
+    ['Last used', timeAgo(key.lastUsedAt, now, 'never')],
+  ];
+}
+
+export function networksText({ allowedNetworks }: AnyKey): string {
+  return allowedNetworks === null ? 'from anywhere' : `from ${allowedNetworks.join(', ')}`;
+}
+
+function keyLimits(key: ApiKeyDetails): Markup {
+  return html`${key.scopes.join(', ')}<br><span class="faint break">${networksText(key)}</span>${sendLimits(key)}`;
 }
 
 /** Nothing for a key without any. */

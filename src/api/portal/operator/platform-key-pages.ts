@@ -10,10 +10,10 @@ import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { codeBlock } from '../components/copyable.ts';
 import { detailList } from '../components/table.ts';
-import { exactTime, timeAgo } from '../components/time.ts';
+import { exactTime } from '../components/time.ts';
 import { linesOf } from '../form-values.ts';
 import { NETWORKS, SCOPE_LABELS, VALID } from '../keys/key-form.ts';
-import { keyBadge, keyText } from '../keys/key-tables.ts';
+import { KEY_STATE_COLUMNS, keyFacts, keyText, networksText, newestFirst } from '../keys/key-tables.ts';
 import { confirmationPage } from '../kits/confirmation-page.ts';
 import type { FormField } from '../kits/form-fields.ts';
 import { formPage, type Given } from '../kits/form-page.ts';
@@ -30,14 +30,7 @@ const TRAIL = [{ label: 'Platform keys', href: PATH }];
 const COLUMNS: ListColumn<PlatformKey>[] = [
   { label: 'Key', cell: (key) => html`<span class="break">${key.name}</span><br>${keyText(key)}` },
   { label: 'Scopes and networks', cell: limitsOf },
-  { label: 'Status', kind: 'narrow', cell: ({ state }) => keyBadge(state) },
-  { label: 'Created', kind: 'narrow', cell: ({ createdAt }, { now }) => timeAgo(createdAt, now) },
-  {
-    label: 'Last used',
-    kind: 'narrow',
-    cell: ({ lastUsedAt }, { now }) => timeAgo(lastUsedAt, now, 'never'),
-  },
-  { label: 'Expires', kind: 'narrow', cell: ({ expiresAt }, { now }) => timeAgo(expiresAt, now, 'never') },
+  ...KEY_STATE_COLUMNS,
   {
     label: '',
     kind: 'narrow',
@@ -46,11 +39,11 @@ const COLUMNS: ListColumn<PlatformKey>[] = [
   },
 ];
 
-function limitsOf({ scopes, grantableScopes, allowedNetworks }: PlatformKey): Markup {
+function limitsOf(key: PlatformKey): Markup {
+  const { scopes, grantableScopes } = key;
   const gives =
     grantableScopes.length > 0 && html`<br><span class="faint">gives ${grantableScopes.join(', ')}</span>`;
-  const networks = allowedNetworks === null ? 'from anywhere' : `from ${allowedNetworks.join(', ')}`;
-  return html`${scopes.join(', ')}${gives}<br><span class="faint break">${networks}</span>`;
+  return html`${scopes.join(', ')}${gives}<br><span class="faint break">${networksText(key)}</span>`;
 }
 
 /** Keys of the operator's own program: the list, a new one that is shown once, and the end of one. */
@@ -72,11 +65,6 @@ export function platformKeyPages(app: PortalApp, context: PortalContext): void {
   });
   newKeyPage(app, context);
   revokePage(app, context);
-}
-
-function newestFirst(keys: readonly PlatformKey[]): PlatformKey[] {
-  const isActive = ({ state }: PlatformKey) => Number(state === 'active');
-  return keys.toReversed().sort((one, other) => isActive(other) - isActive(one));
 }
 
 const PLATFORM_SCOPE_LABELS: Readonly<Record<PlatformScope, string>> = {
@@ -172,13 +160,7 @@ function revokePage(app: PortalApp, context: PortalContext): void {
     trail: () => TRAIL,
     load: activeKey,
     lead: 'Every further request of your program with this key is refused. You cannot undo this.',
-    body: (key, { now }) =>
-      detailList([
-        ['Key', keyText(key)],
-        ['Name', key.name],
-        ['Scopes', key.scopes.join(', ')],
-        ['Last used', timeAgo(key.lastUsedAt, now, 'never')],
-      ]),
+    body: (key, { now }) => detailList(keyFacts(key, now)),
     button: 'Revoke this key',
     act: async (visit) => {
       await revokePlatformKey(visit.tools, visit.id);
