@@ -1,10 +1,10 @@
 import { type Static, Type } from 'typebox';
-import { externalTenant, namesOfTenants } from '../../features/accounts/external-tenants.ts';
+import { externalTenant } from '../../features/accounts/external-tenants.ts';
 import { setUsageAlert } from '../../features/accounts/usage-alerts.ts';
 import { USAGE_GROUPS } from '../../features/messages/usage-days.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { groupsOf, TenantUsage, USAGE_PERIOD, usageOf } from '../accounts/message-usage.ts';
-import { usageFile } from '../accounts/usage-file.ts';
+import { usageFile, withTenantNames } from '../accounts/usage-file.ts';
 import { closed, named, optionalParameter, text } from '../external/schema-kit.ts';
 import { inTenant } from './in-tenant.ts';
 import { platformOperation } from './platform-operation.ts';
@@ -31,14 +31,7 @@ async function tenantUsage(database: Database, { tenant, ...query }: Static<type
   const tenantId = tenant === undefined ? null : (await externalTenant(database, tenant)).userId;
   const byTenant = query.groupBy?.split(',').includes('tenant') ?? false;
   const { rows, ...usage } = await usageOf(database, { tenantId, byTenant }, query);
-  const names = await namesOfTenants(database, [...new Set(rows.flatMap((row) => row.tenantId ?? []))]);
-  return {
-    ...usage,
-    rows: rows.map(({ tenantId: id, ...row }) =>
-      id === undefined ? row : { ...row, userId: Number(id), externalId: names.get(id) ?? null },
-    ),
-    byTenant,
-  };
+  return { ...usage, rows: await withTenantNames(database, rows), byTenant };
 }
 
 const ASKED = {

@@ -3,6 +3,7 @@ import type { Database } from '../../platform/postgres/database.ts';
 import { execute, queryValue } from '../../platform/postgres/sql.ts';
 import { RequestError } from '../../platform/request-input.ts';
 
+/** What is counted by day, as the columns of usage_days are named. */
 export const USAGE_METRICS = ['sent', 'delivered', 'read', 'failed', 'billable', 'received'] as const;
 
 type UsageMetric = (typeof USAGE_METRICS)[number];

@@ -2,13 +2,11 @@ import { makeLowWater } from '../../platform/low-water.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { inBatches } from '../../platform/postgres/partitions.ts';
 import { deleteUpTo, query, queryValue } from '../../platform/postgres/sql.ts';
-import type { UsageAlert } from '../accounts/usage-alerts.ts';
+import { USAGE_METRICS as COUNTS, type UsageAlert } from '../accounts/usage-alerts.ts';
 import { OLD_USAGE_DAY } from '../accounts/usage-costs.ts';
 
 /** The order in which all lock rows of usage_days. */
 const CELL = 'waba_id, day, phone_number_id, category, pricing_type, country';
-
-const COUNTS = ['sent', 'delivered', 'read', 'failed', 'billable', 'received'] as const;
 
 const FOLD = `with gone as (
     delete from usage_changes where id = any (array(
@@ -109,8 +107,9 @@ export async function readUsage(
     Omit<UsageRow, 'cost'> & { [Member in keyof UsageCost]: UsageCost[Member] | null }
   >(
     database,
-    `select ${[`to_char(${day}, 'YYYY-MM-DD') as day`, ...groups, ...sums].join(', ')}, 
-            case when count(distinct currency) < 2 then trim_scale(sum(cost))::text end as amount, min(currency) as currency, coalesce(sum(volume), 0)::float8 as volume, max(reported_at) as "reportedAt"
+    `select ${[`to_char(${day}, 'YYYY-MM-DD') as day`, ...groups, ...sums].join(', ')},
+            case when count(distinct currency) < 2 then trim_scale(sum(cost))::text end as amount, min(currency) as currency,
+            coalesce(sum(volume), 0)::float8 as volume, max(reported_at) as "reportedAt"
        from (select ${CELL}, ${COUNTS.join(', ')}, null::numeric as cost, null as currency, null::bigint as volume,
                     null::timestamptz as reported_at from usage_days where ${which}
              union all

@@ -1,5 +1,5 @@
 import { listTenants } from '../../../features/accounts/accounts.ts';
-import { namesOfTenants } from '../../../features/accounts/external-tenants.ts';
+import { USAGE_METRICS } from '../../../features/accounts/usage-alerts.ts';
 import {
   readUsage,
   type UsageCost,
@@ -8,7 +8,7 @@ import {
   type UsageRow,
   usageAsOf,
 } from '../../../features/messages/usage-days.ts';
-import { USAGE_COUNTS, usageFile } from '../../accounts/usage-file.ts';
+import { usageFile, withTenantNames } from '../../accounts/usage-file.ts';
 import { PAGES } from '../access/page-access.ts';
 import { dataTable, emptyState, statRow } from '../components/table.ts';
 import { timeAgo } from '../components/time.ts';
@@ -25,6 +25,11 @@ const GROUPS: Readonly<Record<UsageGroup, string>> = {
   country: 'Country',
   phoneNumberId: 'Number',
 };
+
+const NO_MESSAGES = emptyState(
+  'No messages in this month',
+  'Messages are counted by the statuses that upstream reports.',
+);
 
 const MAX_ROWS = 500;
 const MAX_FILE_ROWS = 50_000;
@@ -79,11 +84,8 @@ async function usageView(visit: Visit) {
     assets: ['overview.css'],
     body:
       total === undefined
-        ? emptyState(
-            'No messages in this month',
-            'Messages are counted by the statuses that upstream reports.',
-          )
-        : html`${statRow([...USAGE_COUNTS.map((name) => ({ label: labelOf(name), value: total[name].toLocaleString('en-US') })), ...costStat(total.cost)])}
+        ? NO_MESSAGES
+        : html`${statRow([...USAGE_METRICS.map((name) => ({ label: labelOf(name), value: total[name].toLocaleString('en-US') })), ...costStat(total.cost)])}
 <section class="card charts"><h2>Messages per day</h2>${dayChart(month, days, byDay)}</section>
 <section class="card"><h2>By ${GROUPS[by].toLowerCase()}</h2>${groupSwitch(visit, month, by)}${groupTable(by, byGroup)}
 <p class="hint">Amounts are those that upstream reports; its invoice has the last word.</p></section>`,
@@ -111,7 +113,7 @@ async function operatorView(visit: Visit) {
     listTenants(database),
   ]);
   const names = new Map(tenants.map(({ userId, businessName }) => [userId, businessName]));
-  const volume = (row: UsageRow) => USAGE_COUNTS.reduce((sum, name) => sum + row[name], 0);
+  const volume = (row: UsageRow) => USAGE_METRICS.reduce((sum, name) => sum + row[name], 0);
   return {
     title: 'Usage',
     lead: leadOf(month, asOf, visit.now),
@@ -119,10 +121,7 @@ async function operatorView(visit: Visit) {
     assets: ['overview.css'],
     body:
       rows.length === 0
-        ? emptyState(
-            'No messages in this month',
-            'Messages are counted by the statuses that upstream reports.',
-          )
+        ? NO_MESSAGES
         : html`${countTable(
             'Tenant',
             rows.toSorted((one, other) => volume(other) - volume(one)),
@@ -146,22 +145,14 @@ async function ofTenants(visit: Visit, granularity: UsageQuestion['granularity']
 /** A month by day and tenant. */
 async function sendOperatorCsv(visit: Visit) {
   const { context, reply } = visit;
-  const rows = await ofTenants(visit, 'day');
-  const names = await namesOfTenants(context.database, [
-    ...new Set(rows.flatMap((row) => row.tenantId ?? [])),
-  ]);
-  const named = rows.map(({ tenantId = '', ...row }) => ({
-    ...row,
-    userId: Number(tenantId),
-    externalId: names.get(tenantId) ?? null,
-  }));
+  const rows = await withTenantNames(context.database, await ofTenants(visit, 'day'));
   reply.header('content-disposition', `attachment; filename="usage-${monthOf(visit).month}.csv"`);
   return reply
     .type('text/csv; charset=utf-8')
-    .send(usageFile(named, { groups: [], columns: ['userId', 'externalId'] }));
+    .send(usageFile(rows, { groups: [], columns: ['userId', 'externalId'] }));
 }
 
-function labelOf(name: (typeof USAGE_COUNTS)[number]): string {
+function labelOf(name: (typeof USAGE_METRICS)[number]): string {
   return name.charAt(0).toUpperCase() + name.slice(1);
 }
 
@@ -200,13 +191,13 @@ function groupTable(by: UsageGroup, rows: readonly UsageRow[]): Markup {
 }
 
 function countTable(heading: string, rows: readonly UsageRow[], nameOf: (row: UsageRow) => Child): Markup {
-  const numbers = [...USAGE_COUNTS.map(labelOf), 'Charged by upstream'];
+  const numbers = [...USAGE_METRICS.map(labelOf), 'Charged by upstream'];
   return dataTable(
     `Messages by ${heading.toLowerCase()}`,
     [heading, ...numbers.map((label) => ({ label, kind: 'number' as const }))],
     rows.map((row) => [
       nameOf(row),
-      ...USAGE_COUNTS.map((name) => row[name].toLocaleString('en-US')),
+      ...USAGE_METRICS.map((name) => row[name].toLocaleString('en-US')),
       costText(row.cost),
     ]),
   );
