@@ -47,6 +47,10 @@ type KindDescription = {
   notice?: NoticeKind;
   /** Nothing is wrong and nothing waits: it is to be known. It raises no alarm. */
   isNotice?: true;
+  /** A developer causes it all day. */
+  isQuietInDevelopment?: true;
+  /** Its details are for the operator's program too, with the kind. */
+  hasDetailsInFeed?: true;
   /** Of which of its states tenants are notified there; absent: all. Changes and failures of endpoints are notified one by one. */
   noticeStates?: readonly NoticeState[];
   /** What it means, and then what to do: the runbook of the portal and of docs/operators/runbooks.md. */
@@ -131,6 +135,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
   url_set_by_key: {
     title: 'URL set by an API key',
     isNotice: true,
+    isQuietInDevelopment: true,
     audience: 'tenant',
     meaning:
       'In the last 7 days an API key added a webhook endpoint, changed the URL of one, or set the operations URL: events or alerts of the WABA go there. Or it set where flows send the input of customers, or the key that encrypts this input.',
@@ -206,6 +211,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
   number_shared: {
     title: 'Another responder has conversations',
     isNotice: true,
+    isQuietInDevelopment: true,
     audience: 'both',
     notice: 'number.shared',
     meaning:
@@ -244,6 +250,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
   account_unclaimed: {
     title: 'Account of no tenant',
     isNotice: true,
+    isQuietInDevelopment: true,
     audience: 'operator',
     meaning:
       'The upstream platform reported today or yesterday about the account of a customer of yours, such as that it was shared with you or removed, and no tenant has it. The report is kept in quarantine and gave no event.',
@@ -308,6 +315,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
   quota_nearly_used: {
     title: 'Message count reached',
     isNotice: true,
+    hasDetailsInFeed: true,
     audience: 'operator',
     meaning:
       'A count of messages of a tenant has reached, in this UTC day or month, the threshold that was set for it with the platform API. Nothing is refused because of it.',

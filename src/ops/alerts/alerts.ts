@@ -132,8 +132,11 @@ const ID = /^\d+$/;
 /** For the operator's program, which follows the audit log. A subject that is no id may be an address, and stays out. */
 async function note(trx: Transaction, alert: Changed, state: string): Promise<void> {
   const { id, kind, tenantId, wabaId, subject, details } = alert;
-  const ofUsage = kind === 'quota_nearly_used' ? details : {};
-  const detail = { kind, ...(ID.test(subject) && { subject }), ...ofUsage };
+  const detail = {
+    kind,
+    ...(ID.test(subject) && { subject }),
+    ...(KINDS[kind].hasDetailsInFeed && details),
+  };
   const target = publicAlertId(id);
   await recordBy(trx, SYSTEM, { tenantId, wabaId, action: `alert.${state}`, target, detail });
 }

@@ -190,8 +190,7 @@ export async function lookForConditions(
 ): Promise<Looked[]> {
   const looked: Looked[] = [];
   for (const [kind, look] of Object.entries(LOOKS) as [AlertKind, Look][]) {
-    // A developer sets up endpoints with a key all day.
-    if (isDevelopment && KINDS[kind].isNotice && kind !== 'quota_nearly_used') continue;
+    if (isDevelopment && KINDS[kind].isQuietInDevelopment) continue;
     try {
       const seen = await look(database, now);
       if (seen === null) continue;
