@@ -3,7 +3,8 @@ import { randomFillSync } from 'node:crypto';
 /** Ids as tenants see them: a prefix that names the kind, then the UUID without dashes. None contains a dot. */
 export const PUBLIC_ID_PREFIXES = ['evt', 'dlv', 'med', 'alr'] as const;
 
-type Prefix = (typeof PUBLIC_ID_PREFIXES)[number];
+/** Batches have the UUIDs of their first deliveries. */
+type Prefix = (typeof PUBLIC_ID_PREFIXES)[number] | 'batch';
 
 /** The `webhook-id` of an event: the same over attempts, endpoints and replays. */
 export function publicEventId(uuid: string): string {
@@ -53,7 +54,7 @@ export function deliveryUuidOf(text: string): string | null {
 
 const UUID_DIGITS = /^([0-9a-f]{8})([0-9a-f]{4})(7[0-9a-f]{3})([0-9a-f]{4})([0-9a-f]{12})$/;
 
-function uuidOf(prefix: Prefix | 'batch', text: string): string | null {
+function uuidOf(prefix: Prefix, text: string): string | null {
   if (!text.startsWith(`${prefix}_`)) return null;
   return (
     UUID_DIGITS.exec(text.slice(prefix.length + 1))
@@ -69,7 +70,7 @@ function ofKnownDay(uuid: string | null): string | null {
   return uuid === null || uuid.slice(0, 8) >= MAX_HIGH_BITS ? null : uuid;
 }
 
-function publicId(prefix: Prefix | 'batch', uuid: string): string {
+function publicId(prefix: Prefix, uuid: string): string {
   return `${prefix}_${uuid.replaceAll('-', '')}`;
 }
 
