@@ -4,31 +4,11 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { postWebhook } from '../../../clients/cli/src/post-webhook.ts';
-import { directory, runCommand, serverOf, serviceOf } from './run-cli.ts';
+import { directory, runCommand, runFor, serverOf, serviceOf } from './run-cli.ts';
 
 const KEY = `ck_${'a1'.repeat(32)}`;
 const SECRET = `whsec_${Buffer.alloc(32, 5).toString('base64')}`;
 const LIST = { hasMore: false, nextCursor: null };
-
-/** Runs a command line for a service with these responses; `bodies` are what it was sent, `texts` the same to the letter. */
-async function run(args: readonly string[], responses: Readonly<Record<string, unknown>>, more = {}) {
-  const bodies: Record<string, unknown> = {};
-  const texts: string[] = [];
-  const urls: string[] = [];
-  const { url } = await serverOf(async (request, response) => {
-    let text = '';
-    for await (const chunk of request) text += chunk;
-    const path = request.url?.split('?')[0] ?? '';
-    texts.push(text);
-    urls.push(request.url ?? '');
-    if (text !== '') bodies[path] = JSON.parse(text);
-    const given = responses[path];
-    const [status, body] = Array.isArray(given) ? given : [200, given ?? {}];
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-  });
-  const env = { HELIOGRAPH_URL: url, HELIOGRAPH_API_KEY: KEY, ...more };
-  return { ...(await runCommand(args, env)), bodies, texts, urls };
-}
 
 const refusal = (status: number, code: string) => [
   status,
@@ -45,7 +25,7 @@ describe('send without --from', () => {
 
   test('takes the only number', async () => {
     const responses = { '/me': { phoneNumbers: numbers.slice(0, 1) }, '/api/external/messages': sent };
-    const { exitCode, bodies } = await run(send, responses);
+    const { exitCode, bodies } = await runFor(send, responses);
     expect([exitCode, bodies['/api/external/messages']]).toEqual([
       0,
       expect.objectContaining({ phoneNumberId: '1' }),
@@ -58,7 +38,7 @@ describe('send without --from', () => {
       '/api/external/conversations/search': { data: [{ phoneNumberId: '2' }], ...LIST },
       '/api/external/messages': sent,
     };
-    const { exitCode, bodies, stderr } = await run(send, responses);
+    const { exitCode, bodies, stderr } = await runFor(send, responses);
     expect([exitCode, bodies['/api/external/messages']]).toEqual([
       0,
       expect.objectContaining({ phoneNumberId: '2' }),
@@ -71,7 +51,7 @@ describe('send without --from', () => {
       '/me': { phoneNumbers: numbers },
       '/api/external/conversations/search': { data: [], ...LIST },
     };
-    const { exitCode, stderr } = await run(send, responses);
+    const { exitCode, stderr } = await runFor(send, responses);
     expect([exitCode, stderr]).toEqual([2, expect.stringMatching(/--from: 1 \(.*\), 2 \(/)]);
   });
 
@@ -84,7 +64,7 @@ describe('send without --from', () => {
       '/me': { phoneNumbers: numbers.slice(0, 1) },
       '/api/external/messages': refusal(status, code),
     };
-    const { stderr } = await run(send, responses);
+    const { stderr } = await runFor(send, responses);
     expect(stderr.includes('--idempotency-key')).toBe(isThere);
   });
 
@@ -94,26 +74,26 @@ describe('send without --from', () => {
   ])('refuses a file in %s', async (_name, bytes) => {
     const file = join(directory(), 'message.json');
     writeFileSync(file, bytes);
-    const { exitCode, stderr, bodies } = await run(['send', '--body', `@${file}`], {});
+    const { exitCode, stderr, bodies } = await runFor(['send', '--body', `@${file}`], {});
     expect([exitCode, stderr, bodies]).toEqual([2, expect.stringContaining('no UTF-8'), {}]);
   });
 
   test('sends numbers of the body as they are written, for the service to judge', async () => {
     const body = '{"to":12025550143.0,"extra":{"id":900719925474099312,"huge":1e999}}';
-    const { texts } = await run(['send', '--body', body], { '/api/external/messages': sent });
+    const { texts } = await runFor(['send', '--body', body], { '/api/external/messages': sent });
     expect(texts).toEqual([body]);
   });
 
   test.each(['12025550143', '0012025550143', '1.2025550143e10'])('passes --to %s on as text', async (to) => {
     const args = ['send', '--to', to, '--text', 'Hi', '--from', '1'];
-    const { bodies } = await run(args, { '/api/external/messages': sent });
+    const { bodies } = await runFor(args, { '/api/external/messages': sent });
     expect(bodies['/api/external/messages']).toMatchObject({ to });
   });
 
   test('sends a file in UTF-8 as it is, also with a byte order mark', async () => {
     const file = join(directory(), 'message.json');
     writeFileSync(file, '\ufeff{"text":{"body":"café 👋"}}');
-    const { exitCode, bodies } = await run(['send', '--body', `@${file}`], {
+    const { exitCode, bodies } = await runFor(['send', '--body', `@${file}`], {
       '/api/external/messages': sent,
     });
     expect([exitCode, bodies['/api/external/messages']]).toEqual([0, { text: { body: 'café 👋' } }]);
@@ -148,7 +128,7 @@ describe('deliveries', () => {
     [['--endpoint', '3'], ['dlv_3']],
     [[], ['dlv_1', 'dlv_2', 'dlv_3']],
   ])('%j lists those and no others of their events', async (options, ids) => {
-    const { stdout } = await run(['deliveries', ...options, '--json'], responses);
+    const { stdout } = await runFor(['deliveries', ...options, '--json'], responses);
     expect(JSON.parse(stdout).map(({ id }: { id: string }) => id)).toEqual(ids);
   });
 });
@@ -156,16 +136,16 @@ describe('deliveries', () => {
 describe('replay and retry', () => {
   test('nothing to replay is no failure', async () => {
     const responses = { '/api/external/replays': refusal(409, 'nothing_to_replay') };
-    const { exitCode, stdout } = await run(['replay', '--since', '2h', '--wait'], responses);
+    const { exitCode, stdout } = await runFor(['replay', '--since', '2h', '--wait'], responses);
     expect([exitCode, stdout]).toEqual([0, 'There is nothing to send again in this selection.\n']);
   });
 
   test('a dry run is a sentence, and JSON where that is asked for', async () => {
     const count = { dryRun: true, deliveries: 1, skipped: { pending: 2, noBody: 0, endpointGone: 0 } };
     const args = ['replay', '--since', '2h', '--dry-run'];
-    const { stdout } = await run(args, { '/api/external/replays': count });
+    const { stdout } = await runFor(args, { '/api/external/replays': count });
     expect(stdout).toBe('To send again: 1 delivery. Skipped: 2 deliveries. Nothing was sent.\n');
-    const json = await run([...args, '--json'], { '/api/external/replays': count });
+    const json = await runFor([...args, '--json'], { '/api/external/replays': count });
     expect(JSON.parse(json.stdout)).toEqual(count);
   });
 
@@ -175,7 +155,7 @@ describe('replay and retry', () => {
     [2, 'Attempted now: 2 deliveries.\n'],
   ])('a retry of %i is in words', async (retried, words) => {
     const path = '/api/external/webhook-endpoints/3/retry';
-    const { stdout } = await run(['retry', '--endpoint', '3'], { [path]: { retried, more: false } });
+    const { stdout } = await runFor(['retry', '--endpoint', '3'], { [path]: { retried, more: false } });
     expect(stdout).toBe(words);
   });
 });
@@ -221,177 +201,17 @@ describe('the secret', () => {
   );
 });
 
-describe('scheduled messages', () => {
-  const message = {
-    ...{
-      serviceMessageId: '4711',
-      conversationId: '42',
-      phoneNumberId: '1',
-      type: 'text',
-      state: 'scheduled',
-    },
-    ...{ sendAt: '2026-12-01T08:00:00.000Z', notAfter: null, createdAt: '2026-11-20T10:00:00.000Z' },
-    message: { to: '+12025550143' },
-  };
-  const path = '/api/external/messages';
-
-  test('are listed, moved and cancelled', async () => {
-    const listed = await run(['scheduled', '--number', '1'], {
-      [path]: { data: [message], hasMore: false, nextCursor: null },
-    });
-    expect([listed.exitCode, listed.stdout]).toEqual([
-      0,
-      expect.stringMatching(/4711 +2026-12-01T08:00:00.000Z +scheduled +1 +\+12025550143 +text/),
-    ]);
-    const moved = await run(['move-scheduled', '4711', '--at', '2026-12-01T10:00:00+01:00'], {
-      [`${path}/4711`]: message,
-    });
-    expect([moved.exitCode, moved.bodies[`${path}/4711`]]).toEqual([
-      0,
-      { sendAt: '2026-12-01T10:00:00+01:00' },
-    ]);
-    const cancelled = await run(['cancel-scheduled', '4711'], {
-      [`${path}/4711/cancel`]: { ...message, state: 'cancelled' },
-    });
-    expect([cancelled.exitCode, cancelled.stdout]).toEqual([0, expect.stringContaining('cancelled')]);
-  });
-
-  test('are sent with a time', async () => {
-    const sent = await run(
-      ['send', '--to', '+12025550143', '--text', 'Hi', '--from', '1', '--at', '2026-12-01T09:00:00+01:00'],
-      { [path]: { ...message, metaMessageId: null } },
-    );
-    expect(sent.bodies[path]).toMatchObject({ sendAt: '2026-12-01T09:00:00+01:00' });
-    expect(sent.stdout).toMatch(/sendAt +2026-12-01T08:00:00.000Z/);
-  });
-});
-
-test('broadcasts are listed, shown with their counts, and paused', async () => {
-  const path = '/api/external/broadcasts';
-  const one = {
-    id: '12',
-    name: 'Sale',
-    state: 'running',
-    recipients: 200,
-    pending: 100,
-    pausedBecause: null,
-  };
-  const broadcast = { ...one, createdAt: '2026-11-20T10:00:00.000Z', sendAt: null, finishedAt: null };
-  const counts = { pending: 100, queued: 0, accepted: 98, failed: 2, failedByCode: { 131026: 2 } };
-  const listed = await run(['broadcasts'], {
-    [path]: { data: [broadcast], hasMore: false, nextCursor: null },
-  });
-  expect(listed.stdout).toMatch(/12 +2026-11-20T10:00:00.000Z +running +100 of 200 +Sale/);
-  const shown = await run(['broadcasts', '12'], { [`${path}/12`]: { ...broadcast, counts } });
-  expect(shown.stdout).toMatch(/settled +\[#{10}\.{10}\] 100\/200/);
-  expect(shown.stdout).toMatch(/failures +131026: 2/);
-  const paused = await run(['broadcast', '12', 'pause'], {
-    [`${path}/12/pause`]: { ...broadcast, state: 'paused', counts },
-  });
-  expect([paused.exitCode, paused.stdout]).toEqual([0, expect.stringMatching(/state +paused/)]);
-  expect((await run(['broadcast', '12', 'stop'], {})).exitCode).toBe(2);
-});
-
-test('usage shows the counts by day and group with the costs that upstream reports', async () => {
-  const counts = { sent: 3, delivered: 2, read: 1, failed: 1, billable: 2, received: 0 };
-  const cost = {
-    amount: '0.02',
-    currency: 'USD',
-    volume: 2,
-    source: 'upstream',
-    reportedAt: '2026-11-21T03:00:00.000Z',
-  };
-  const rows = [
-    { day: '2026-11-20', country: 'DE', ...counts, cost },
-    { day: '2026-11-21', country: null, ...counts, cost: null },
-  ];
-  const path = '/api/external/usage/messages';
-  const shown = await run(['usage', '--from', '2026-11-20', '--by', 'country'], {
-    [path]: { asOf: null, isFinal: false, rows },
-  });
-  expect([shown.exitCode, ...shown.urls]).toEqual([0, `${path}?from=2026-11-20&groupBy=country`]);
-  expect(shown.stdout).toMatch(/2026-11-20 +DE +3 +2 +1 +1 +2 +0 +0\.02 USD\n2026-11-21 +not reported +3/);
-  expect(shown.stderr).toContain('can still change');
-});
-
-test('message templates are listed as the options narrow them, copied from upstream first on request', async () => {
-  const template = {
-    ...{ id: '1', name: 'order_ready', language: 'en_US', status: 'PAUSED', category: 'UTILITY' },
-    ...{
-      quality: 'RED',
-      rejectedReason: 'LOW_QUALITY',
-      components: null,
-      updatedAt: '2026-11-20T10:00:00.000Z',
-    },
-  };
-  const path = '/api/external/message-templates';
-  const { exitCode, urls, stdout, stderr } = await run(
-    ['templates', '--status', 'PAUSED', '--name', 'order_ready', '--refresh', '--limit', '1'],
-    { [path]: { data: [template], hasMore: true, nextCursor: 'next' } },
-  );
-  expect([exitCode, ...urls]).toEqual([0, `${path}?name=order_ready&status=PAUSED&refresh=true&limit=1`]);
-  expect(stdout).toMatch(/order_ready +en_US +PAUSED +UTILITY +RED +LOW_QUALITY/);
-  expect(stderr).toContain('There are more');
-});
-
-describe('opt-outs', () => {
-  const optOut = {
-    id: '12',
-    customer: { waId: '12025550143', userId: null, name: 'Asha', username: null },
-    phoneNumberId: null,
-    ...{ scope: 'marketing', source: 'api', since: '2026-11-20T10:00:00.000Z', reason: 'asked by phone' },
-  };
-
-  test('are listed as the options narrow them', async () => {
-    const path = '/api/external/opt-outs/search';
-    const { exitCode, bodies, stdout, stderr } = await run(
-      ['opt-outs', '--source', 'api', '--customer', '+12025550143', '--number', '1', '--limit', '1'],
-      { [path]: { data: [optOut], hasMore: true, nextCursor: 'next' } },
-    );
-    const asked = { source: 'api', customer: '+12025550143', phoneNumberId: '1', limit: 1 };
-    expect([exitCode, bodies[path]]).toEqual([0, asked]);
-    expect(stdout).toMatch(
-      /12025550143 +Asha +all +marketing +api +2026-11-20T10:00:00.000Z +asked by phone/,
-    );
-    expect(stderr).toContain('There are more');
-  });
-
-  test('are noted, and end with evidence; what upstream reported is shown as left', async () => {
-    const noted = await run(['opt-out', '+12025550143', '--scope', 'all', '--reason', 'called'], {
-      '/api/external/opt-outs': optOut,
-    });
-    const given = { customer: '+12025550143', scope: 'all', reason: 'called' };
-    expect([noted.exitCode, noted.bodies['/api/external/opt-outs']]).toEqual([0, given]);
-    const left = [{ ...optOut, source: 'upstream' }];
-    const ended = await run(['end-opt-out', '+12025550143', '--evidence', 'signed form'], {
-      '/api/external/opt-outs/end': { ended: 1, left },
-    });
-    const evidence = { customer: '+12025550143', evidence: 'signed form' };
-    expect([ended.exitCode, ended.bodies['/api/external/opt-outs/end']]).toEqual([0, evidence]);
-    expect(ended.stdout).toMatch(/Ended: 1\.[\s\S]*still hold[\s\S]*upstream/);
-  });
-
-  test.each([
-    [['opt-out', '1'], /--scope is missing/],
-    [['end-opt-out', '1'], /--evidence is missing/],
-    [['opt-out', '--scope', 'all'], /Usage: heliograph opt-out <customer>/],
-  ])('%j asks for what is missing', async (args, words) => {
-    const { exitCode, stderr } = await run(args, {});
-    expect([exitCode, stderr]).toEqual([2, expect.stringMatching(words)]);
-  });
-});
-
 describe('the thread of a conversation', () => {
   const path = '/api/external/conversations/42/thread';
 
   test('is passed with a text, and its owner is shown', async () => {
     const since = '2026-11-27T10:00:00.000Z';
-    const passed = await run(['thread', '42', 'pass', '--metadata', 'refund'], {
+    const passed = await runFor(['thread', '42', 'pass', '--metadata', 'refund'], {
       [path]: { thread: { owner: 'other', role: 'escalation', since } },
     });
     expect([passed.exitCode, passed.bodies[path]]).toEqual([0, { action: 'pass', metadata: 'refund' }]);
     expect(passed.stdout).toMatch(/other +escalation +2026-11-27/);
-    const released = await run(['thread', '42', 'release'], { [path]: { thread: null } });
+    const released = await runFor(['thread', '42', 'release'], { [path]: { thread: null } });
     expect([released.bodies[path], released.stdout]).toEqual([
       { action: 'release' },
       expect.stringMatching(/none/),
@@ -399,7 +219,7 @@ describe('the thread of a conversation', () => {
   });
 
   test('knows three actions', async () => {
-    const { exitCode, stderr } = await run(['thread', '42', 'steal'], {});
+    const { exitCode, stderr } = await runFor(['thread', '42', 'steal'], {});
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining('Actions: take, pass, release.')]);
   });
 });

@@ -62,3 +62,29 @@ export async function serviceOf(responses: Readonly<Record<string, unknown>>) {
     response.setHeader('content-type', 'application/json').end(JSON.stringify(responses[path] ?? {}));
   });
 }
+
+const KEY = `ck_${'a1'.repeat(32)}`;
+
+/** Runs a command line for a service with these responses; `bodies` are what it was sent, `texts` the same to the letter. */
+export async function runFor(
+  args: readonly string[],
+  responses: Readonly<Record<string, unknown>>,
+  more = {},
+) {
+  const bodies: Record<string, unknown> = {};
+  const texts: string[] = [];
+  const urls: string[] = [];
+  const { url } = await serverOf(async (request, response) => {
+    let text = '';
+    for await (const chunk of request) text += chunk;
+    const path = request.url?.split('?')[0] ?? '';
+    texts.push(text);
+    urls.push(request.url ?? '');
+    if (text !== '') bodies[path] = JSON.parse(text);
+    const given = responses[path];
+    const [status, body] = Array.isArray(given) ? given : [200, given ?? {}];
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  });
+  const env = { HELIOGRAPH_URL: url, HELIOGRAPH_API_KEY: KEY, ...more };
+  return { ...(await runCommand(args, env)), bodies, texts, urls };
+}
