@@ -58,8 +58,7 @@ const putWaba = platformOperation({
     await inTenant(call, { externalId }, async (tools, { userId, wabas }) => {
       const made = !wabas.some((waba) => waba.wabaId === wabaId);
       const waba = await addWaba(tools, userId, { wabaId, phoneNumbers, accessToken }).catch(hideOwner);
-      if (lookUpNumbers || accessToken !== null)
-        await askForNumbersAgain(tools.database, [wabaId], { atOnce: true });
+      if (lookUpNumbers) await askForNumbersAgain(tools.database, [wabaId], { atOnce: true });
       return { made, waba };
     }),
   status: ({ made }) => (made ? 201 : 200),

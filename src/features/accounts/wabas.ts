@@ -37,7 +37,7 @@ export type SavedWaba = {
 
 /**
  * Adds a WABA with its numbers and its upstream access token to a tenant, or brings it up to date; what is not given
- * stays. All or nothing. Throws RequestError: `invalid_value`, `unknown_tenant`, `waba_taken`, `phone_number_taken`.
+ * stays. With a token, its numbers and templates are looked up. All or nothing. Throws RequestError: `invalid_value`, `unknown_tenant`, `waba_taken`, `phone_number_taken`.
  */
 export async function addWaba(
   tools: SealedDatabase & Audited,
@@ -56,6 +56,7 @@ export async function addWaba(
     }
     await saveNumbers(trx, wabaId, numbers);
     await releaseWaitingBodies(trx, wabaId);
+    if (accessTokenSealed !== null) await askForNumbersAgain(trx, [wabaId], { atOnce: true });
     const saved = await findWaba(trx, wabaId);
     const hasAccessToken = (saved?.accessTokenSealed ?? null) !== null;
     const phoneNumbers = await listPhoneNumbers(trx, wabaId);

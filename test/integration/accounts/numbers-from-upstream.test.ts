@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { listPhoneNumbers } from '../../../src/features/accounts/accounts.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { startAdmin, WABA } from '../../support/admin-cli.ts';
 import { startReceiver } from '../../support/webhook-receiver.ts';
 
@@ -27,14 +28,19 @@ describe('admin waba add --from-upstream', () => {
     const { database, json, admin } = await startAdmin({
       settings: { HELIOGRAPH_UPSTREAM_GRAPH_URL: graph.url },
     });
+    const lookUps = () =>
+      query(database, `select waba_id from workflow_tasks where workflow_type = 'refreshNumbers'`);
     const [{ userId }] = await json('waba', 'list');
     const add = ['waba', 'add', '--tenant', String(userId), '--waba', WABA, '--from-upstream', '--json'];
     expect(await admin(add)).toMatchObject({
       exitCode: 1,
       stderr: expect.stringContaining('no access token'),
     });
+    expect(await lookUps()).toEqual([]);
     const run = await admin([...add, '--access-token-stdin'], 'EAAGtest\n');
     expect(run).toMatchObject({ exitCode: 0, stderr: '' });
+    // Of the worker, which copies the templates too.
+    expect(await lookUps()).toEqual([{ waba_id: WABA }]);
     const { data } = graphFixture('phone_numbers_200').body;
     const stored = await listPhoneNumbers(database, WABA);
     for (const { id, display_phone_number, verified_name } of data) {
