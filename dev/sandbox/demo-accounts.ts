@@ -10,6 +10,13 @@ export type PhoneNumber = {
   /** The level: `STANDARD` unless given. */
   throughput?: string;
   isOnBizApp?: boolean;
+  /** `PENDING` until the number is registered; `CONNECTED` unless given. */
+  status?: string;
+  /** Of the display name: `APPROVED` unless given. */
+  nameStatus?: string;
+  isPinEnabled?: boolean;
+  /** Of its two-step verification; never shown. */
+  pin?: string;
 };
 
 /** The numbers of the demo tenants; the ids follow the conventions of the upstream fixtures. */
@@ -44,17 +51,29 @@ export type PhoneDirectory = {
   add: (phone: PhoneNumber) => void;
   find: (phoneNumberId: string) => PhoneNumber | undefined;
   ofWaba: (wabaId: string) => PhoneNumber[];
+  /** Adds a WABA that need not have a number. */
+  addWaba: (wabaId: string, atMs: number) => void;
+  hasWaba: (wabaId: string) => boolean;
+  /** Milliseconds since 1970; undefined: it was not added, but came with its numbers. */
+  wabaMadeAt: (wabaId: string) => number | undefined;
 };
 
 /** Creates a directory that starts with the demo numbers. */
 export function createPhoneDirectory(): PhoneDirectory {
   const byId = new Map(DEMO_PHONE_NUMBERS.map((phone) => [phone.phoneNumberId, phone]));
+  const madeAtMs = new Map<string, number>();
+  const ofWaba = (wabaId: string) => [...byId.values()].filter((phone) => phone.wabaId === wabaId);
   return {
     add: (phone) => {
       byId.set(phone.phoneNumberId, phone);
     },
     find: (phoneNumberId) => byId.get(phoneNumberId),
-    ofWaba: (wabaId) => [...byId.values()].filter((phone) => phone.wabaId === wabaId),
+    ofWaba,
+    addWaba: (wabaId, atMs) => {
+      madeAtMs.set(wabaId, atMs);
+    },
+    hasWaba: (wabaId) => madeAtMs.has(wabaId) || ofWaba(wabaId).length > 0,
+    wabaMadeAt: (wabaId) => madeAtMs.get(wabaId),
   };
 }
 

@@ -9,6 +9,12 @@ export const FAULT_TARGETS = [
   'payments',
   'thread_control',
   'upload_session',
+  'phone_numbers',
+  'code_exchange',
+  'token_debug',
+  'waba_subscription',
+  'registration',
+  'app_state_sync',
 ] as const;
 
 type FaultTarget = (typeof FAULT_TARGETS)[number];

@@ -6,7 +6,9 @@ import type { FaultRegister } from './fault-register.ts';
 import type { GroupRegister } from './group-register.ts';
 import type { MediaStore } from './media-store.ts';
 import type { MediaUrls } from './media-url.ts';
+import type { RegistrationRegister } from './registration-register.ts';
 import type { RoutingRegister } from './routing-roles.ts';
+import type { SignupRegister } from './signup-register.ts';
 import type { StatusLadder } from './status-ladder.ts';
 import type { UploadSessions } from './upload-sessions.ts';
 import type { BoundedList, LoggedRequest, ReadReceipt, SentMessage } from './upstream-records.ts';
@@ -34,6 +36,8 @@ export type UpstreamContext = {
   media: MediaStore;
   mediaUrls: MediaUrls;
   routing: RoutingRegister;
+  signup: SignupRegister;
+  registrations: RegistrationRegister;
   sender: WebhookSender;
   ladder: StatusLadder;
   /** Aborted when the server stops. */

@@ -7,11 +7,14 @@ import { createPhoneDirectory } from './demo-accounts.ts';
 import { createFaultRegister } from './fault-register.ts';
 import { graphApi } from './graph/graph-api.ts';
 import { DEMO_TEMPLATES } from './graph/message-templates.ts';
+import { signupDialog } from './graph/signup-dialog.ts';
 import { createGroupRegister } from './group-register.ts';
 import { requireDevelopment, requireLoopback } from './loopback-only.ts';
 import { createMediaStore } from './media-store.ts';
 import { createMediaUrls } from './media-url.ts';
+import { createRegistrationRegister } from './registration-register.ts';
 import { createRoutingRegister } from './routing-roles.ts';
+import { createSignupRegister } from './signup-register.ts';
 import { createStatusLadder } from './status-ladder.ts';
 import { createUploadSessions } from './upload-sessions.ts';
 import type { UpstreamContext } from './upstream-context.ts';
@@ -56,12 +59,13 @@ function createContext(
   const sender = createWebhookSender(config);
   const chat = createChatLog(now);
   const bill = createBill();
+  const phones = createPhoneDirectory();
   const delayMs = config.statusDelayMs ?? DEFAULT_STATUS_DELAY_MS;
   return {
     ...(config.accessToken === undefined ? {} : { accessToken: config.accessToken }),
     appSecret: config.appSecret,
     callbackUrl: `${config.ingressUrl}/upstream/webhook`,
-    phones: createPhoneDirectory(),
+    phones,
     faults: createFaultRegister(),
     requests: createBoundedList(MAX_LOGGED_REQUESTS),
     sent: createBoundedList(MAX_SENT_MESSAGES),
@@ -79,6 +83,8 @@ function createContext(
       now,
     }),
     routing: createRoutingRegister(),
+    signup: createSignupRegister(phones, now),
+    registrations: createRegistrationRegister(phones, now),
     sender,
     ladder: createStatusLadder({ sender, bill, chat, delayMs, signal: runtime.signal, now, log: app.log }),
     signal: runtime.signal,
@@ -104,6 +110,7 @@ export async function startUpstreamServer(config: UpstreamServerConfig): Promise
   let url = '';
   const context = createContext(config, app, { baseUrl: () => url, signal: stopping.signal });
   await app.register((scope) => graphApi(scope, context));
+  await app.register((scope) => signupDialog(scope, context));
   await app.register((scope) => controlApi(scope, context));
   url = await app.listen({ host: config.host, port: config.port });
   return {

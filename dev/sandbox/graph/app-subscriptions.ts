@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { KNOWN_FIELDS } from '../../../src/platform/upstream-fields.ts';
 import type { UpstreamContext } from '../upstream-context.ts';
-import { type GraphFailure, invalidParameter, notAllowed, objectMissing } from './graph-failure.ts';
+import { type GraphFailure, invalidParameter, objectMissing, refusedCall } from './graph-failure.ts';
 import { GRAPH_OBJECT_PATH, type GraphObjectRoute } from './graph-page.ts';
 
 /** The app that every account of the sandbox sends to. */
@@ -32,7 +32,7 @@ export function registerAppSubscriptions(app: FastifyInstance, context: Upstream
     if (id !== APP.id) return objectMissing(id);
     return isAppToken(request, context)
       ? null
-      : notAllowed(15, 'This method must be called with an app access_token.');
+      : refusedCall(15, 'This method must be called with an app access_token.');
   };
   const refuse = (reply: FastifyReply, { status, body }: GraphFailure) => reply.code(status).send(body);
   app.get<SubscriptionRoute>(path, async (request, reply) => {
@@ -57,15 +57,19 @@ export function registerAppSubscriptions(app: FastifyInstance, context: Upstream
   });
 }
 
-/** GET /{version}/{account}/subscribed_apps: every account of the sandbox sends to the one app. */
+/** GET /{version}/{account}/subscribed_apps: the one app, unless a WABA of the dialog is not subscribed to it yet. */
 function registerSubscribedApps(app: FastifyInstance, context: UpstreamContext): void {
   app.get<GraphObjectRoute>(`${GRAPH_OBJECT_PATH}/subscribed_apps`, async (request, reply) => {
     const { id } = request.params;
-    if (context.phones.ofWaba(id).length === 0) {
+    if (!context.phones.hasWaba(id)) {
       const { status, body } = objectMissing(id);
       return reply.code(status).send(body);
     }
-    return { data: [{ whatsapp_business_api_data: APP }] };
+    const subscription = context.registrations.subscriptionOf(id);
+    if (subscription === null) return { data: [] };
+    const { overrideCallbackUrl: address } = subscription;
+    const override = address === null ? {} : { override_callback_uri: address };
+    return { data: [{ whatsapp_business_api_data: APP, ...override }] };
   });
 }
 

@@ -13,8 +13,10 @@ import { registerMediaDownload } from './media-download.ts';
 import { registerMessageTemplates } from './message-templates.ts';
 import { registerNumberEdges } from './number-edges.ts';
 import { phoneNumberObject, pickFields } from './phone-number-object.ts';
+import { registerPhoneNumbers } from './phone-numbers.ts';
 import { registerResumableUploads } from './resumable-uploads.ts';
 import { registerSendMessage } from './send-message.ts';
+import { registerSignupCalls } from './signup-calls.ts';
 
 const MAX_UPLOAD_BYTES = 105 * 1024 * 1024;
 
@@ -22,8 +24,7 @@ const MAX_UPLOAD_BYTES = 105 * 1024 * 1024;
 function guardRequests(app: FastifyInstance, context: UpstreamContext): void {
   const open = new WeakMap<FastifyRequest, LoggedRequest>();
   app.addHook('onRequest', async (request, reply) => {
-    const authorized =
-      hasValidToken(request.headers.authorization, context.accessToken) || isAppToken(request, context);
+    const authorized = hasValidToken(request.headers.authorization, context) || isAppToken(request, context);
     const { id = '' } = request.params as { id?: string };
     const path = request.url.split('?', 1).join('');
     const entry = {
@@ -76,6 +77,7 @@ export async function graphApi(app: FastifyInstance, context: UpstreamContext): 
   registerSendMessage(app, context);
   registerGroups(app, context);
   registerAppSubscriptions(app, context);
+  registerSignupCalls(app, context);
   registerUnknown(app);
 }
 
@@ -95,13 +97,16 @@ function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** True when the Authorization header carries an acceptable token: the given one, or any without one. */
-function hasValidToken(authorization: string | undefined, accessToken: string | undefined): boolean {
+/** True when the Authorization header carries an acceptable token: the given one or one of the dialog, or any without one. */
+function hasValidToken(authorization: string | undefined, { accessToken, signup }: UpstreamContext): boolean {
   const token = /^(?:Bearer|OAuth) (\S+)$/.exec(authorization ?? '')?.[1];
   if (token === undefined) {
     return false;
   }
-  return accessToken === undefined || timingSafeEqual(digest(token), digest(accessToken));
+  if (accessToken === undefined || signup.grantOf(token) !== undefined) {
+    return true;
+  }
+  return timingSafeEqual(digest(token), digest(accessToken));
 }
 
 /** DELETE /{version}/{media, flow or group}: it is gone from now on. */
@@ -120,20 +125,6 @@ function registerMediaDelete(app: FastifyInstance, context: UpstreamContext): vo
       return reply.code(status).send(body);
     }
     return { success: true };
-  });
-}
-
-/** GET /{version}/{account}/phone_numbers: the numbers of a business account. */
-function registerPhoneNumbers(app: FastifyInstance, context: UpstreamContext): void {
-  app.get<GraphObjectRoute>(`${GRAPH_OBJECT_PATH}/phone_numbers`, async (request, reply) => {
-    const { id } = request.params;
-    const phones = context.phones.ofWaba(id);
-    if (phones.length === 0) {
-      const { status, body } = objectMissing(id);
-      return reply.code(status).send(body);
-    }
-    const objects = phones.map((phone) => pickFields(phoneNumberObject(phone), request.query.fields));
-    return graphPage(objects, request.query, `http://${request.host}${request.url}`);
   });
 }
 
@@ -214,10 +205,10 @@ function registerObjectLookup(app: FastifyInstance, context: UpstreamContext): v
     if (phone !== undefined) {
       return pickFields(phoneNumberObject(phone), request.query.fields);
     }
-    const [first] = context.phones.ofWaba(id);
-    if (first !== undefined) {
+    if (context.phones.hasWaba(id)) {
       const { fields } = request.query;
-      const waba = pickFields({ id, name: first.verifiedName, currency: 'USD' }, fields);
+      const [first] = context.phones.ofWaba(id);
+      const waba = pickFields({ id, name: first?.verifiedName ?? 'New business', currency: 'USD' }, fields);
       return { ...waba, ...pricingAnalytics(context.bill, id, fields) };
     }
     const object = context.objects.templates.find(id) ?? context.objects.flows.find(id);

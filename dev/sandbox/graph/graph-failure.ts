@@ -40,9 +40,10 @@ export function invalidParameter(code: 100 | 131008 | 131009, details: string): 
   });
 }
 
-/** The answer to a call of an app whose role or token is another than it needs. */
-export function notAllowed(code: 15 | 138038 | 2494191, message: string): GraphFailure {
-  return failure(400, { message: `(#${code}) ${message}`, type: 'OAuthException', code });
+/** The answer to a call that the platform understands and refuses. */
+export function refusedCall(code: number, message: string, subcode?: number): GraphFailure {
+  const error = { message: `(#${code}) ${message}`, type: 'OAuthException', code };
+  return failure(400, { ...error, ...(subcode !== undefined && { error_subcode: subcode }) });
 }
 
 function codeOfStatus(status: number): number {

@@ -5,7 +5,7 @@ import { userIdOf } from '../payloads/customer-identity.ts';
 import type { JsonObject } from '../payloads/webhook-body.ts';
 import type { UpstreamContext } from '../upstream-context.ts';
 import { answerFault } from './fault-answer.ts';
-import { invalidParameter, notAllowed, objectMissing } from './graph-failure.ts';
+import { invalidParameter, objectMissing, refusedCall } from './graph-failure.ts';
 import { GRAPH_OBJECT_PATH, type GraphObjectRoute, graphPage } from './graph-page.ts';
 import { pickFields } from './phone-number-object.ts';
 
@@ -65,7 +65,7 @@ async function threadControl(
     return refuse(reply, invalidParameter(100, 'Give to or recipient, and an action.'));
   }
   if (body?.action === 'take' && !context.routing.may(id, 'escalation')) {
-    return refuse(reply, notAllowed(2494191, 'Only the escalation partner may take control of a thread.'));
+    return refuse(reply, refusedCall(2494191, 'Only the escalation partner may take control of a thread.'));
   }
   return { messaging_product: 'whatsapp' };
 }
@@ -106,7 +106,7 @@ function calling(at: At, context: UpstreamContext): void {
   }));
   at('POST', 'calls', (_settings, { body, params }, reply) => {
     if (!context.routing.may(params.id, 'calls')) {
-      return refuse(reply, notAllowed(138038, 'Only the Call primary may do this.'));
+      return refuse(reply, refusedCall(138038, 'Only the Call primary may do this.'));
     }
     if (typeof body?.action !== 'string') return refuse(reply, invalidParameter(131008, 'action is missing'));
     const id = `wacid.${randomBytes(24).toString('base64url')}`;

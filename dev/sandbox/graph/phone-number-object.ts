@@ -8,7 +8,10 @@ export function phoneNumberObject(phone: PhoneNumber): Record<string, unknown> {
     id: phone.phoneNumberId,
     quality_rating: phone.qualityRating ?? 'GREEN',
     code_verification_status: phone.codeVerificationStatus ?? 'VERIFIED',
-    platform_type: 'CLOUD_API',
+    platform_type: phone.status === 'PENDING' ? 'NOT_APPLICABLE' : 'CLOUD_API',
+    status: phone.status ?? 'CONNECTED',
+    name_status: phone.nameStatus ?? 'APPROVED',
+    is_pin_enabled: phone.isPinEnabled ?? false,
     throughput: { level: phone.throughput ?? 'STANDARD' },
     ...(phone.isOnBizApp === true && { is_on_biz_app: true }),
   };
