@@ -57,9 +57,17 @@ export type PreferenceReport = {
   at: Date;
 };
 
+/** SQL: the newest resume that is known of a row `o`, with the report that has come. */
+const RESUMED_AT = `greatest(o.resumed_at, case when not o.is_stop then o.reported_at end,
+  case when not excluded.is_stop then excluded.reported_at end)`;
+
+/** SQL over the same: the time of a report, if it is of a stop that no resume ended. */
+const stopAt = (isStop: string, at: string) =>
+  `case when ${isStop} and ${at} >= coalesce(${RESUMED_AT}, '-infinity') then ${at} end`;
+
 /**
- * In the order in which they came; of each customer at a number the latest by its time holds. A stop that is reported twice began with the
- * earlier report.
+ * In the order in which they came; of each customer at a number the latest by its time holds, and a stop began with the earliest
+ * report of it since the newest resume.
  */
 export async function notePreferences(trx: Transaction, reports: readonly PreferenceReport[]): Promise<void> {
   for (const contactId of new Set(reports.map((report) => report.contactId)))
@@ -70,10 +78,13 @@ export async function notePreferences(trx: Transaction, reports: readonly Prefer
       `insert into opt_outs as o (waba_id, phone_number_id, contact_id, source, is_stop, scope, since, reported_at)
        values (:wabaId, :phoneNumberId, :contactId, :source, :isStop, 'marketing', :at, :at)
        on conflict (contact_id, coalesce(phone_number_id, ''), is_upstream) where contact_id is not null do update
-          set since = case when o.is_stop and excluded.is_stop then least(o.since, excluded.since) else excluded.since end,
-              source = case when excluded.reported_at >= o.reported_at then excluded.source else o.source end,
-              is_stop = excluded.is_stop, reported_at = greatest(o.reported_at, excluded.reported_at)
-        where excluded.reported_at >= o.reported_at or (o.is_stop and excluded.is_stop and excluded.since < o.since)`,
+          set source = case when excluded.reported_at >= o.reported_at then excluded.source else o.source end,
+              is_stop = case when excluded.reported_at >= o.reported_at then excluded.is_stop else o.is_stop end,
+              reported_at = greatest(o.reported_at, excluded.reported_at),
+              resumed_at = ${RESUMED_AT},
+              since = case when excluded.reported_at >= o.reported_at and not excluded.is_stop then excluded.since
+                else coalesce(least(${stopAt('o.is_stop', 'o.since')}, ${stopAt('o.is_stop', 'o.reported_at')},
+                                    ${stopAt('excluded.is_stop', 'excluded.since')}), o.since) end`,
       report,
     );
 }

@@ -53,6 +53,13 @@ function preference({ value, at, ...ids }: Said, number = stack.number): Buffer 
 const stop = (phone: string, at = 0) => preference({ value: 'stop', at, wa_id: phone });
 const resume = (phone: string, at = 0) => preference({ value: 'resume', at, wa_id: phone });
 
+function permutations<Item>(items: readonly Item[]): Item[][] {
+  if (items.length < 2) return [[...items]];
+  return items.flatMap((item, index) =>
+    permutations(items.toSpliced(index, 1)).map((others) => [item, ...others]),
+  );
+}
+
 async function call(path: string, payload: object) {
   const { authorization } = stack;
   const url = `/api/external/opt-outs${path}`;
@@ -138,6 +145,29 @@ describe('a customer who wants no marketing', () => {
       if (together) await takeIn(stack.database, one, two);
       else for (const body of [one, two]) await takeIn(stack.database, body);
       expect(await outcome(marketing(phone))).toEqual(expected);
+    }
+  });
+
+  test.each([
+    { reports: ['stop 0', 'resume 5', 'stop 9'], since: 9 },
+    { reports: ['stop 0', 'stop 5', 'resume 9'], since: null },
+    { reports: ['resume 0', 'stop 5', 'stop 9'], since: 5 },
+    { reports: ['stop 0', 'resume 4', 'stop 7', 'stop 7'], since: 7 },
+  ])('$reports: whatever their order, it began with the first stop since the last resume', async (story) => {
+    for (const order of permutations(story.reports)) {
+      const { phone } = someone();
+      for (const report of order) {
+        const [value, at] = report.split(' ');
+        await takeIn(
+          stack.database,
+          preference({ value: value as Said['value'], at: Number(at), wa_id: phone }),
+        );
+      }
+      const { body } = await call('/search', { customer: phone });
+      const began = body.data.map(
+        ({ since }: { since: string }) => Date.parse(since) / 1_000 - 1_790_000_000,
+      );
+      expect([order, began]).toEqual([order, story.since === null ? [] : [story.since]]);
     }
   });
 

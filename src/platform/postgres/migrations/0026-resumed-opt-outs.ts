@@ -1,0 +1,13 @@
+import type { Knex } from 'knex';
+
+/** A stop that comes late is not taken for the beginning of the one after a resume. */
+export async function up(knex: Knex): Promise<void> {
+  await knex.raw(`
+    -- The newest resume that upstream reported; null: none, or the row itself is one.
+    alter table opt_outs add column if not exists resumed_at timestamptz;
+  `);
+}
+
+export async function down(knex: Knex): Promise<void> {
+  await knex.raw('alter table opt_outs drop column resumed_at');
+}
