@@ -33,6 +33,7 @@ export const UPSTREAM_FIELDS = {
   template_category_update: 'The category of a template changes or was changed',
   template_correct_category_detection:
     'The content of a message without a template (Direct Send) is of another category',
+  user_id_update: 'A customer got another user id',
   user_preferences: 'A customer stopped or resumed marketing messages',
 } as const;
 

@@ -15,6 +15,7 @@ import { applyPreferences, preferenceReports, refusedReports } from './opt-outs.
 import { problemReports, unpaidReports } from './problem-reports.ts';
 import { applyHandovers, applyStandby } from './routing.ts';
 import { templateReports } from './templates.ts';
+import { applyUserIds } from './user-ids.ts';
 
 const APPLIED_FIELDS: readonly string[] = [
   'calls',
@@ -23,6 +24,7 @@ const APPLIED_FIELDS: readonly string[] = [
   'messaging_handovers',
   'history',
   'user_preferences',
+  'user_id_update',
   ...GROUP_FIELDS,
 ];
 
@@ -54,6 +56,7 @@ export async function applyFields(trx: Transaction, owned: readonly Owned[]): Pr
   );
   const values = await valuesOfNumbers(trx, fields, APPLIED_FIELDS);
   const of = (field: string) => values.filter((one) => one.field === field);
+  await applyUserIds(trx, of('user_id_update'));
   await applyCalls(trx, of('calls'), now);
   await applyEchoes(trx, of('smb_message_echoes'));
   await applyStandby(trx, of('standby'), now);

@@ -85,6 +85,22 @@ describe('one conversation per number and customer', () => {
     expect(await conversations(database)).toEqual([{ wa_id: '15550001', user_id: 'US.1', messages: '3' }]);
   });
 
+  test.each([
+    ['of a known phone', '"wa_id": "12025550143"', { from: '12025550143' }],
+    ['without a phone', '"parent_user_id": "US.ENT.1"', {}],
+  ])('another user id %s keeps the history, and makes no customer of nobody', async (_name, ids, phone) => {
+    const database = await seeded();
+    const update = fixtureBody('fld_user_id_update').toString().replaceAll('"wa_id": "12025550143"', ids);
+    await takeIn(database, Buffer.from(update.replaceAll('US.1', 'US.2')));
+    expect(await query(database, 'select 1 from contacts')).toEqual([]);
+    await takeIn(database, textFrom({ userId: 'US.10000000000000000143', ...phone }));
+    await takeIn(database, Buffer.from(update));
+    await takeIn(database, textFrom({ userId: 'US.10000000000000000199' }));
+    expect(await conversations(database)).toMatchObject([
+      { user_id: 'US.10000000000000000199', messages: '2' },
+    ]);
+  });
+
   test('a changed number keeps the history, and the old number may become somebody else', async () => {
     const database = await seeded();
     await takeIn(database, fixtureBody('in_bsuid_with_phone'));

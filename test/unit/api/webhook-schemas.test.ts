@@ -67,6 +67,7 @@ describe('the schemas of webhooks', () => {
         ...['upstream.calls', 'upstream.messages', 'upstream.messaging_handovers', 'upstream.standby'],
         ...['upstream.group_lifecycle_update', 'upstream.group_participants_update'],
         ...['upstream.group_settings_update', 'upstream.smb_message_echoes', 'upstream.user_preferences'],
+        'upstream.user_id_update',
         ...['upstream.message_template_status_update', 'upstream.payment_configuration_update'],
         ...['upstream.template_category_update', 'upstream.template_correct_category_detection'],
         'upstream.phone_number_quality_update',

@@ -13,6 +13,7 @@ const TEMPLATE = {
 const GROUP = { group_id: 'Y2FwaV9ncm91cDoxMjAyNTU1MDEwMDoxMjAwMDAwMDAwMDAwMDAwMDAZD' };
 const NUMBER = { display_phone_number: '12025550100' };
 const USER = { wa_id: '12025550143', user_id: 'US.10000000000000000143' };
+const OTHER_USER_ID = 'US.10000000000000000199';
 
 /**
  * The form of what upstream reports in each field. Upstream's pages that it is after are below
@@ -233,6 +234,18 @@ const UPSTREAM_VALUES: Readonly<Record<UpstreamField, Record<string, unknown>>> 
   },
   template_category_update: { ...TEMPLATE, previous_category: 'UTILITY', new_category: 'MARKETING' },
   template_correct_category_detection: { ...TEMPLATE, category: 'UTILITY', correct_category: 'MARKETING' },
+  user_id_update: {
+    ...VALUE,
+    contacts: [{ profile: { name: 'Asha Tester' }, wa_id: USER.wa_id, user_id: OTHER_USER_ID }],
+    user_id_update: [
+      {
+        wa_id: USER.wa_id,
+        detail: 'User Asha Tester has another user id',
+        user_id: { previous: USER.user_id, current: OTHER_USER_ID },
+        timestamp: 1790000000,
+      },
+    ],
+  },
   user_preferences: {
     ...VALUE,
     contacts: [{ profile: { name: 'Asha Tester' }, wa_id: USER.wa_id, user_id: USER.user_id }],
