@@ -64,6 +64,7 @@ export type GraphObjectRoute = {
     languages?: string;
     summary?: string;
     hsm_id?: string;
+    source?: string;
     code?: string;
     prefilled_message?: string;
     generate_qr_image?: string;

@@ -105,14 +105,15 @@ export function registerMessageTemplates(app: FastifyInstance, context: Upstream
     if (context.phones.ofWaba(id).length === 0) return await refuse(reply, objectMissing(id));
   });
   app.get<GraphObjectRoute>(path, async ({ params, query, host, url }) => {
-    const { name, status, category, language, fields, summary } = query;
+    const { name, status, category, language, source, fields, summary } = query;
     const all = templates.ofWaba(params.id);
     const asked = all.filter(
       (template) =>
         (name === undefined || String(template.name).includes(name)) &&
         (status === undefined || template.status === status) &&
         (category === undefined || template.category === category) &&
-        (language === undefined || template.language === language),
+        (language === undefined || template.language === language) &&
+        (source !== 'AUTO_GENERATED' || String(template.name).startsWith('auto_generated_')),
     );
     const shown = asked.map((template) => pickFields({ ...template }, fields));
     const page = graphPage(shown, query, `http://${host}${url}`);

@@ -46,6 +46,7 @@ export const ALLOWED_CALLS: Readonly<Record<OwnObject, Readonly<Record<string, E
         'name_or_content',
         'quality_score',
         'hsm_id',
+        'source',
         'summary',
       ],
     ]),

@@ -36,6 +36,7 @@ const PASSED: [string, string, unknown?][] = [
   ['GET', '/WABA?fields=id,name'],
   ['GET', '/WABA/phone_numbers?limit=2'],
   ['GET', '/WABA/message_templates?name=a&fields=name,status'],
+  ['GET', '/WABA/message_templates?source=AUTO_GENERATED&fields=name,correct_category'],
   ['POST', '/WABA/message_templates', { name: 'a', language: 'en', category: 'UTILITY', components: [] }],
   ['DELETE', '/WABA/message_templates?name=a'],
   ['GET', '/WABA/flows'],
