@@ -12,6 +12,8 @@ interface SupervisorOptions {
   readonly onGiveUp?: (error: PartFailedError) => void;
   /** First pause before a restart; doubles with each one. */
   readonly restartDelayMs?: number;
+  /** Waits before a restart, until the signal at most. */
+  readonly pause?: (pauseMs: number, signal: AbortSignal) => Promise<void>;
 }
 
 export interface Supervisor {
@@ -113,10 +115,14 @@ async function keepRunning(state: State, part: Part): Promise<void> {
     options.log(partReport(part.definition, part.process, `stopped unexpectedly (${describeExit(exit)})`));
     const pauseMs = nextPauseMs(part, options.restartDelayMs ?? 500);
     if (pauseMs === undefined) return giveUp(state, part);
-    await delay(pauseMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+    await (options.pause ?? pauseFor)(pauseMs, stopping.signal);
     if (stopping.signal.aborted) return;
     await restart(state, part);
   }
+}
+
+function pauseFor(pauseMs: number, signal: AbortSignal): Promise<void> {
+  return delay(pauseMs, undefined, { signal }).catch(() => undefined);
 }
 
 /** Never throws: what ends without being ready is one more crash for the loop. */

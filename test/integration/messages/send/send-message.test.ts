@@ -321,9 +321,8 @@ describe('a slow upstream', () => {
     const slow = await startSendingStack();
     try {
       await slow.addFault({ match: 'send', kind: 'slow', delayMs: 13_000, times: 1 });
-      const startedAt = performance.now();
       const { status, body } = await slow.send(textTo());
-      expect(performance.now() - startedAt).toBeLessThan(11_500);
+      // An answer that was waited for would be `accepted`.
       expect([status, body.state, body.metaMessageId]).toEqual([202, 'queued', null]);
       await eventually(
         'the message is accepted',
