@@ -19,11 +19,11 @@ import type { DirectClaimer } from '../engine/queue/enqueue.ts';
 import { commitItems } from '../ingest/intake/commit-items.ts';
 import { makeInboxFloor } from '../ingest/intake/inbox-floor.ts';
 import { tryIntakeLocks } from '../ingest/intake/intake-locks.ts';
-import { isPlain } from '../ingest/intake/known-customers.ts';
+import { isPlain, KnownCustomers } from '../ingest/intake/known-customers.ts';
 import { ingestGuessed } from '../ingest/intake/one-turn.ts';
 import { originsOf, sortItems } from '../ingest/intake/owners.ts';
 import { readBody } from '../ingest/intake/portions.ts';
-import { type IntakeMemory, makeIntakeMemory } from '../ingest/intake/shard-memory.ts';
+import { findCustomersOf } from '../ingest/intake/read-ahead.ts';
 import type { Owned } from '../ingest/split/upstream-items.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { makeAddressGuard } from '../platform/http/outbound-url.ts';
@@ -86,10 +86,9 @@ async function rehearseOnce({ database, secretBox, sender, url }: Stage): Promis
     const defaults = { timeoutMs: TIMEOUT_MS, retryScheduleMs: [TIMEOUT_MS], workflows: 'auto' as const };
     const endpoint = openEndpoint(settings, { secretBox, defaults });
     await prepareLooks(trx);
-    const memory = makeIntakeMemory();
     for (const { body, count, isKnown } of ROUNDS) {
       const bodies = Array.from({ length: count }, () => body(accounts));
-      let { token, claimed } = await takeIn(trx, accounts, { bodies, isKnown, memory });
+      let { token, claimed } = await takeIn(trx, accounts, { bodies, isKnown });
       while (claimed.length > 0) {
         const followerToken = randomUUID();
         claimed = await deliver(trx, { sender, endpoint, token, claimed, followerToken });
@@ -101,11 +100,11 @@ async function rehearseOnce({ database, secretBox, sender, url }: Stage): Promis
 
 async function prepareLooks(trx: Transaction): Promise<void> {
   await Promise.all([
-    tryIntakeLocks(trx, [], { waitMs: LOCK_WAIT_MS }),
+    tryIntakeLocks(trx, []),
     intakeEpochs(trx),
     takeNewBodies(trx, [{ shard: NO_SHARD, fromId: '0', fromDay: '-infinity' }], { bodies: 1, bytes: 1 }),
     findOldestBodies(trx, [{ shard: NO_SHARD, fromId: '0', fromDay: '-infinity' }]),
-    insertParts(trx, [], 'done'),
+    insertParts(trx, []),
   ]);
   await new DueFinder({ database: trx, limiter: new EndpointLimiter() }).find(1);
   await claimDue(trx, { shares: [], limit: 0, token: randomUUID(), leaseMs: LEASE_MS });
@@ -114,41 +113,36 @@ async function prepareLooks(trx: Transaction): Promise<void> {
 async function takeIn(
   trx: Transaction,
   { endpointId, wabaId }: RehearsalAccounts,
-  { bodies, isKnown, memory }: { bodies: readonly Buffer[]; isKnown: boolean; memory: IntakeMemory },
+  { bodies, isKnown }: { bodies: readonly Buffer[]; isKnown: boolean },
 ): Promise<{ token: string; claimed: ClaimedDelivery[] }> {
   const read = bodies.map((body) => readBody(received({ wabaId }, body)));
   const items = read.flatMap((one) => one.items);
   const held = new Set([shardOf(wabaId)]);
   const { owned } = await sortItems(trx, items, { owners: new Map(), held, origins: originsOf(read) });
   const claimer = { token: randomUUID(), leaseMs: LEASE_MS, take: (id: string) => id === endpointId };
-  if (isKnown)
-    return { token: claimer.token, claimed: await ingestKnown(trx, { bodies, owned, memory, claimer }) };
-  const { answers } = await commitItems(trx, owned, claimer, { customers: memory.customers });
+  if (isKnown) return { token: claimer.token, claimed: await ingestKnown(trx, { bodies, owned, claimer }) };
+  const { answers } = await commitItems(trx, owned, claimer);
   return { token: claimer.token, claimed: await answers };
 }
 
 /** The one statement for a message of a known customer: without an epoch, as no shard is locked. */
 async function ingestKnown(
   trx: Transaction,
-  {
-    bodies: [body = Buffer.alloc(0)],
-    owned: [one],
-    memory,
-    claimer,
-  }: { bodies: readonly Buffer[]; owned: readonly Owned[]; memory: IntakeMemory; claimer: DirectClaimer },
+  given: { bodies: readonly Buffer[]; owned: readonly Owned[]; claimer: DirectClaimer },
 ): Promise<ClaimedDelivery[]> {
-  if (one === undefined || !isPlain(one)) return [];
-  const customer = memory.customers.find(one);
-  if (customer === null) return [];
+  const owned = given.owned.flatMap(({ item, ...owner }) => (isPlain(item) ? [{ item, ...owner }] : []));
+  const find = await findCustomersOf(trx, new KnownCustomers(), owned);
+  const items = owned.flatMap((one) => {
+    const customer = find?.(one) ?? null;
+    return customer === null ? [] : [{ owned: one, customer }];
+  });
   // Others may rehearse at the same time, and only one transaction has a shard.
   const shard = -randomInt(2, 2 ** 15);
-  const part = { body, signedFor: null, wabaId: one.wabaId, shard };
-  const guess = {
-    shards: [{ shard, floor: makeInboxFloor(), known: null }],
-    bodies: [part],
-    items: [{ owned: one, customer }],
-  };
-  const ways = { claimer, waitMs: LOCK_WAIT_MS, onSent: () => undefined };
+  const bodies = owned.map(({ wabaId }, n) => {
+    return { body: given.bodies[n] ?? Buffer.alloc(0), signedFor: null, wabaId, shard };
+  });
+  const guess = { shards: [{ shard, floor: makeInboxFloor(), known: null }], bodies, items };
+  const ways = { claimer: given.claimer, waitMs: LOCK_WAIT_MS, onSent: () => undefined };
   return (await ingestGuessed(trx, guess, ways)) ?? [];
 }
 

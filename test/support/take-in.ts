@@ -8,7 +8,7 @@ import { query } from '../../src/platform/postgres/sql.ts';
 import { silentLogger } from './silent-logger.ts';
 
 /** Of a direct intake: what takes long in a test is the machine. */
-export const ENDLESS_PATIENCE = { wholeMs: 20_000, locksMs: 20_000 };
+export const ENDLESS_PATIENCE = { wholeMs: 20_000, locksMs: 20_000, longestRestMs: 0 };
 
 /** Stores bodies as the ingress does and takes them in as the worker does. */
 export async function takeIn(database: Database, ...bodies: Buffer[]): Promise<void> {

@@ -9,21 +9,16 @@ export type SignedBody = { body: Buffer; signedFor: readonly string[] | null };
 
 export type NewBody = SignedBody & { wabaId: string; shard: number };
 
-export async function insertParts(
-  database: Database,
-  parts: readonly NewBody[],
-  state: 'new' | 'done',
-): Promise<void> {
+/** Stores bodies that wait for intake, in the order given. */
+export async function insertParts(database: Database, parts: readonly NewBody[]): Promise<void> {
   await execute(
     database,
-    `insert into inbox (waba_id, shard, body, signed_for, state, processed_at)
-     select waba_id, shard, body, string_to_array(signed_for, '+'), :state, case when cast(:state2 as boolean) then now() end
+    `insert into inbox (waba_id, shard, body, signed_for)
+     select waba_id, shard, body, string_to_array(signed_for, '+')
        from unnest(:wabaIds::text[], :shards::smallint[], :bodies::bytea[], :signedFors::text[])
             with ordinality as b (waba_id, shard, body, signed_for, n)
       order by n`,
     {
-      state,
-      state2: state === 'done',
       wabaIds: parts.map(({ wabaId }) => wabaId),
       shards: parts.map(({ shard }) => shard),
       bodies: byteaArray(parts.map(({ body }) => body)),

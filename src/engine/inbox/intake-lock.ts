@@ -32,3 +32,13 @@ export async function intakeEpochs(trx: Transaction): Promise<Map<number, string
   );
   return new Map(rows.map(({ shard, epoch }) => [shard, epoch]));
 }
+
+/** As `intakeEpochs`, without the locks: what is read behind it may be younger, and never older. */
+export async function readEpochs(trx: Transaction, shards: readonly number[]): Promise<Map<number, string>> {
+  const rows = await query<{ shard: number; epoch: string }>(
+    trx,
+    'select shard, epoch from intake_epochs where shard = any (:shards::integer[])',
+    { shards },
+  );
+  return new Map(rows.map(({ shard, epoch }) => [shard, epoch]));
+}

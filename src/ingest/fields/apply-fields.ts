@@ -32,7 +32,7 @@ const APPLIED_FIELDS: readonly string[] = [
 const APPLIED_ERRORS = [OPTED_OUT_CODE, UNPAID_CODE];
 
 /** Whether an item leads to more than its event, its message and its status. */
-export function isApplied({ item }: Owned): boolean {
+export function isApplied({ item }: Pick<Owned, 'item'>): boolean {
   return (
     item.kind === 'upstream' ||
     (item.kind === 'status' && APPLIED_ERRORS.some((code) => hasError(item, code)))

@@ -1,4 +1,4 @@
-import { findSubscribers, type NewEvent, publishTo } from '../../engine/deliveries/publish.ts';
+import { findSubscribers, publishTo } from '../../engine/deliveries/publish.ts';
 import type { Subscriber } from '../../engine/endpoint/endpoint-settings.ts';
 import type { ClaimedDelivery } from '../../engine/queue/claim.ts';
 import type { DirectClaimer } from '../../engine/queue/enqueue.ts';
@@ -23,22 +23,17 @@ import type { NumberItem, Owned, UpstreamItem } from '../split/upstream-items.ts
 import { claimNewItems } from './dedup-keys.ts';
 import { eventsOf, isOwnedMessage } from './item-events.ts';
 import { hasParts, isPayment, paymentReports, saveParts } from './item-parts.ts';
-import type { KnownCustomers } from './known-customers.ts';
 
 /**
  * Turns upstream items into messages, statuses, media, orders and events, in their order, in the caller's transaction.
  * The number of statements is fixed; those that do not need each other's results go together, and for most batches the
  * last ones are still under way when this resolves. Their result is the deliveries that `claimer` claimed.
- * `mayWrite` is awaited beside what is read; when it rejects, the transaction is to be undone. Throws TooDearError, before
- * anything is published, when the items lead to more than `mostDeliveries`. `customers` remembers the customers.
  */
 export async function commitItems(
   trx: Transaction,
   owned: readonly Owned[],
   claimer: DirectClaimer | null,
-  { mayWrite = Promise.resolve(), ...limits }: Limits & { mayWrite?: Promise<void> } = {},
 ): Promise<LastStatements<ClaimedDelivery[]>> {
-  if (owned.length === 0) await mayWrite;
   if (owned.length === 0) return new LastStatements(Promise.resolve([]));
   const ofNumbers = owned.filter(isOfNumber);
   const [fresh, contacts, drawn, subscribers] = await Promise.all([
@@ -46,12 +41,9 @@ export async function commitItems(
     findCustomers(trx, ofNumbers),
     drawForNewCustomers(trx, ofNumbers),
     findSubscribers(trx, [...new Set(owned.map(({ wabaId }) => wabaId))]),
-    mayWrite,
   ]);
-  return await writeItems(trx, fresh, { contacts, drawn, subscribers }, { claimer, ...limits });
+  return await writeItems(trx, fresh, { contacts, drawn, subscribers, claimer });
 }
-
-type Limits = { mostDeliveries?: number; customers?: KnownCustomers };
 
 type ReadForItems = {
   contacts: readonly ContactWithConversations[];
@@ -66,22 +58,19 @@ type ReadForItems = {
 async function writeItems(
   trx: Transaction,
   fresh: readonly Owned[],
-  { contacts, drawn, subscribers }: ReadForItems,
-  {
-    claimer,
-    mostDeliveries = Number.POSITIVE_INFINITY,
-    customers,
-  }: Limits & { claimer: DirectClaimer | null },
+  { contacts, drawn, subscribers, claimer }: ReadForItems & { claimer: DirectClaimer | null },
 ): Promise<LastStatements<ClaimedDelivery[]>> {
   if (fresh.length === 0) return new LastStatements(Promise.resolve([]));
-  const saved = await saveCustomers(trx, fresh.filter(isOfNumber), contacts, drawn);
-  const { conversations, touched, written } = saved;
-  customers?.note(fresh, saved, subscribers);
+  const { conversations, touched, written } = await saveCustomers(
+    trx,
+    fresh.filter(isOfNumber),
+    contacts,
+    drawn,
+  );
   const messages = fresh.filter(isOwnedMessage);
   const statuses = fresh.filter(isOwnedStatus);
   const planned = fresh.flatMap((one) => eventsOf(one, conversations));
   const events = planned.map(({ event }) => event);
-  if (countDeliveries(events, subscribers) > mostDeliveries) throw new TooDearError();
   // Conversations first: touching locks them, and message ids are drawn under that lock (docs/decisions/0021). Then
   // messages: their events find them by their upstream ids.
   const sent = Promise.all([
@@ -101,13 +90,6 @@ async function writeItems(
   await insertPaymentReports(trx, paymentReports(published.events));
   return new LastStatements(Promise.resolve(published.claimed));
 }
-
-function countDeliveries(events: readonly NewEvent[], subscribers: readonly Subscriber[]): number {
-  const endpoints = Map.groupBy(subscribers, ({ wabaId }) => wabaId);
-  return events.reduce((sum, { wabaId }) => sum + (endpoints.get(wabaId)?.length ?? 0), 0);
-}
-
-class TooDearError extends Error {}
 
 /** Its mark leads to further statements. */
 function isMarked({ item }: Owned<StatusItem>): boolean {

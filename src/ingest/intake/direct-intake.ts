@@ -1,6 +1,6 @@
 import type { SignedBody } from '../../engine/inbox/bodies.ts';
 import { SHARDS } from '../../engine/inbox/shards.ts';
-import { keepAndTakeIn, type UnderWay, type Ways } from './direct-attempt.ts';
+import { keepAndIngest, type UnderWay, type Ways } from './direct-attempt.ts';
 import type { IntakeLoop } from './intake-loop.ts';
 import type { IntakeTools } from './intake-tools.ts';
 import { type Batch, batchOf, MOST, readPlain } from './plain-bodies.ts';
@@ -10,15 +10,14 @@ import type { KeepAtOnce } from './store-bodies.ts';
  * The sender waits meanwhile: what takes longer is kept as it is and ingested later. Where the disk is slow that is a second
  * write behind the first, so only a lock that another has is given up early.
  */
-type Patience = { wholeMs: number; locksMs: number };
-const PATIENCE: Patience = { wholeMs: 1_000, locksMs: 250 };
+type Patience = { wholeMs: number; locksMs: number; longestRestMs: number };
+const PATIENCE: Patience = { wholeMs: 1_000, locksMs: 250, longestRestMs: 1_000 };
 
 /**
- * A shard rests for so many times what an attempt in vain took: one that took too long is written a second time, one beside
- * another process that has the shard is undone. A WABA does not lose the fast way for more than a second by one slow moment.
+ * A shard rests for so many times what an attempt in vain took, as its bodies are sent twice. A WABA does not lose the fast way for
+ * long by one slow moment.
  */
 const REST_TIMES = 10;
-const LONGEST_REST_MS = 1_000;
 
 /** For a process that is both ingress and worker. */
 export function makeDirectIntake(tools: IntakeTools, loop: IdleLoop, patience = PATIENCE): KeepAtOnce {
@@ -55,17 +54,13 @@ class IntakeBesideIngress {
     const isTried = new Set(plain.map(({ signed }) => signed));
     const usual = bodies.filter((body) => !isTried.has(body));
     const isKept = Promise.resolve(false);
-    if (left.length > 0 && stored !== undefined)
-      this.#note({ shards: left, isUsual: true, isOneStatement: false, isKept }, stored);
+    if (left.length > 0 && stored !== undefined) this.#note({ shards: left, isUsual: true, isKept }, stored);
     if (plain.length === 0) return { usual, tried: [], isKept: Promise.resolve(true) };
     const batch = batchOf(plain);
     const isOfSame = ({ shards }: UnderWay) => shards.some((shard) => batch.shards.includes(shard));
     const before = [...this.#underWay].filter(isOfSame);
-    const own: UnderWay = { shards: batch.shards, isUsual: false, isOneStatement: false, isKept };
-    const onOneStatement = () => {
-      own.isOneStatement = true;
-    };
-    const attempt = this.#keep(batch, { before, onSent, onOneStatement });
+    const own: UnderWay = { shards: batch.shards, isUsual: false, isKept };
+    const attempt = this.#keep(batch, { before, onSent });
     own.isKept = attempt.isKept.then((kept) => {
       own.isUsual = !kept;
       return kept;
@@ -86,24 +81,17 @@ class IntakeBesideIngress {
   }
 
   /** An attempt that takes too long goes on after it counts as not kept, until `ended`. */
-  #keep(batch: Batch, given: Pick<Ways, 'before' | 'onSent' | 'onOneStatement'>) {
+  #keep(batch: Batch, given: Omit<Ways, 'waitMs'>) {
     const startMs = performance.now();
-    const late = Promise.withResolvers<'late'>();
-    const timeout = setTimeout(() => late.resolve('late'), this.#patience.wholeMs);
-    const busy: number[] = [];
-    const ways: Ways = {
-      ...given,
-      waitMs: this.#patience.locksMs,
-      onBusy: (shard) => busy.push(shard),
-    };
-    const ended = keepAndTakeIn(this.#tools, batch, ways);
-    const isKept = Promise.race([ended, late.promise]).then((outcome) => {
+    const late = Promise.withResolvers<false>();
+    const timeout = setTimeout(() => late.resolve(false), this.#patience.wholeMs);
+    const ended = keepAndIngest(this.#tools, batch, { ...given, waitMs: this.#patience.locksMs });
+    const isKept = Promise.race([ended, late.promise]).then((kept) => {
       clearTimeout(timeout);
       const nowMs = performance.now();
-      const tookMs = nowMs - startMs;
-      for (const shard of tookMs > this.#patience.wholeMs ? batch.shards : busy)
-        this.#restsUntilMs.set(shard, nowMs + Math.min(LONGEST_REST_MS, REST_TIMES * tookMs));
-      return outcome === 'done';
+      const restMs = kept ? 0 : Math.min(this.#patience.longestRestMs, REST_TIMES * (nowMs - startMs));
+      for (const shard of batch.shards) this.#restsUntilMs.set(shard, nowMs + restMs);
+      return kept;
     });
     return { isKept, ended };
   }

@@ -16,25 +16,16 @@ export const INGEST_LOCKS: readonly number[] = [
 const SHARED_WAIT_MS = 1_000;
 
 /**
- * Takes the intake locks of those of the shards that are free, for the rest of the transaction; returns them. Those `awaited`
- * are waited for: an earlier transaction of the caller has them and is about to commit.
+ * Takes the intake locks of those of the shards that are free, for the rest of the transaction; returns them.
  * They end with the transaction, also when its process dies or freezes (the server ends idle transactions).
  * The locks on customers and publishing come with them; the former may be waited for, for the milliseconds of a send.
- * Statements sent behind it know of them by `HELD_SHARDS`. No lock of the transaction is waited for for longer than
- * `waitMs` (null: as ever).
+ * Statements sent behind it know of them by `HELD_SHARDS`. With several shards, no lock of the transaction is waited for for long.
  */
-export async function tryIntakeLocks(
-  trx: Transaction,
-  shards: readonly number[],
-  {
-    waitMs = shards.length > 1 ? SHARED_WAIT_MS : null,
-    awaited = [],
-  }: { waitMs?: number | null; awaited?: readonly number[] } = {},
-): Promise<number[]> {
+export async function tryIntakeLocks(trx: Transaction, shards: readonly number[]): Promise<number[]> {
   const impatient =
-    waitMs === null
-      ? null
-      : query(trx, `select set_config('lock_timeout', :waitMs, true)`, { waitMs: String(waitMs) });
+    shards.length > 1
+      ? query(trx, `select set_config('lock_timeout', :waitMs, true)`, { waitMs: String(SHARED_WAIT_MS) })
+      : null;
   const [row] = await query<{ shards: number[] }>(
     trx,
     `select coalesce(array_agg(shard order by shard), '{}') as shards, count(customers),
@@ -42,13 +33,10 @@ export async function tryIntakeLocks(
             pg_advisory_xact_lock_shared(:publishing::bigint)
        from (select shard, pg_advisory_xact_lock(:customers::integer, shard) as customers
                from (select shard from unnest(:shards::integer[]) as wanted (shard)
-                      where case when shard = any (:awaited::integer[])
-                                 then pg_advisory_xact_lock(:intake::integer, shard) is not null
-                                 else pg_try_advisory_xact_lock(:intake::integer, shard) end offset 0) as free
+                      where pg_try_advisory_xact_lock(:intake::integer, shard) offset 0) as free
               offset 0) as locked`,
     {
       shards: shards.toSorted((a, b) => a - b),
-      awaited,
       intake: INTAKE_LOCK,
       customers: CUSTOMERS_LOCK,
       publishing: PUBLISHING_LOCK,

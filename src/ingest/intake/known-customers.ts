@@ -1,11 +1,10 @@
 import type { Subscriber } from '../../engine/endpoint/endpoint-settings.ts';
 import type { Contact } from '../../features/customers/customers.ts';
 import { isApplied } from '../fields/apply-fields.ts';
-import type { SavedCustomers } from '../senders/save-customers.ts';
 import type { Spelled } from '../split/item-context.ts';
 import type { MessageItem } from '../split/message-items.ts';
 import type { StatusItem } from '../split/status-items.ts';
-import type { Owned } from '../split/upstream-items.ts';
+import type { Owned, UpstreamItem } from '../split/upstream-items.ts';
 
 export type PlainItem = MessageItem | StatusItem;
 
@@ -31,31 +30,11 @@ export class KnownCustomers {
   readonly #persons = new Map<string, Person>();
   readonly #subscribers = new Map<string, readonly Subscriber[]>();
 
-  note(
-    items: readonly Owned[],
-    { senders, conversations }: Pick<SavedCustomers, 'senders' | 'conversations'>,
-    subscribers: readonly Subscriber[],
-  ): void {
-    for (const wabaId of new Set(items.map((one) => one.wabaId)))
-      this.#subscribers.set(
-        wabaId,
-        subscribers.filter((one) => one.wabaId === wabaId),
-      );
-    for (const owned of items) {
-      if (!isPlain(owned) || owned.item.kind !== 'message') continue;
-      const contact = senders.get(owned.item);
-      const conversationId = conversations.get(owned.item);
-      if (contact === undefined || conversationId === undefined) continue;
-      this.#addPerson(owned, { contact, conversationId });
-    }
+  addSubscribers(wabaId: string, subscribers: readonly Subscriber[]): void {
+    this.#subscribers.set(wabaId, subscribers);
   }
 
-  add(owned: Owned<PlainItem>, { person, subscribers }: Omit<KnownCustomer, 'isNew'>): void {
-    this.#addPerson(owned, person);
-    this.#subscribers.set(owned.wabaId, subscribers);
-  }
-
-  #addPerson(owned: Owned<PlainItem>, person: Person): void {
+  add(owned: Owned<PlainItem>, { person }: Pick<KnownCustomer, 'person'>): void {
     this.#see(personKeyOf(owned), person);
     const [longestAgo] = this.#persons.keys();
     if (longestAgo !== undefined && this.#persons.size > MOST_CUSTOMERS) this.#persons.delete(longestAgo);
@@ -80,9 +59,12 @@ export class KnownCustomers {
     return saysNothingNew(owned.item, person) ? { person, subscribers, isNew: false } : null;
   }
 
-  /** For items of which not all is as noted. What is stored of senders is noted by `note`, of recipients it is looked up again. */
-  forgetRecipients(items: readonly Owned<PlainItem>[]): void {
-    for (const owned of items) if (owned.item.kind === 'status') this.#persons.delete(personKeyOf(owned));
+  /** For items of which not all is as noted. */
+  forget(items: readonly Owned<PlainItem>[]): void {
+    for (const owned of items) {
+      this.#persons.delete(personKeyOf(owned));
+      this.#subscribers.delete(owned.wabaId);
+    }
   }
 
   clear(): void {
@@ -92,12 +74,11 @@ export class KnownCustomers {
 }
 
 /** A message without parts that become separate rows, or a status; from or to one person. */
-export function isPlain(owned: Owned): owned is Owned<PlainItem> {
-  const { item } = owned;
+export function isPlain(item: UpstreamItem): item is PlainItem {
   if (item.kind === 'upstream' || item.kind === 'payment' || item.groupId !== null) return false;
   const { userId, waId } = personOf(item);
   if (userId === null && waId === null) return false;
-  if (item.kind === 'status') return item.participant === null && !isApplied(owned);
+  if (item.kind === 'status') return item.participant === null && !isApplied({ item });
   return !item.placeholder && item.identityChange === null && item.media === null && item.order === null;
 }
 

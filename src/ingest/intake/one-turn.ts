@@ -12,7 +12,8 @@ import { dedupKeyOf, erasedMarkOf } from './dedup-keys.ts';
 import { erasedNameOf } from './erased-name.ts';
 import { INGEST_LOCKS } from './intake-locks.ts';
 import { eventOf } from './item-events.ts';
-import type { FindCustomer, KnownCustomer, PlainItem } from './known-customers.ts';
+import type { KnownCustomer, PlainItem } from './known-customers.ts';
+import type { ReadAhead } from './read-ahead.ts';
 import { type IntakeMemory, lookOf, type ShardMemory } from './shard-memory.ts';
 
 /** Bodies with plain items, and what has to be true for them to be stored as they are. */
@@ -28,8 +29,7 @@ type KnownItem = { owned: Owned<PlainItem>; customer: KnownCustomer };
 export function guessOf(
   memory: IntakeMemory,
   { bodies, shards }: { bodies: readonly NewBody[]; shards: readonly number[] },
-  owned: readonly Owned<PlainItem>[],
-  { find, mostDeliveries }: { find: FindCustomer; mostDeliveries: number },
+  { owned, find, mostDeliveries }: ReadAhead & { mostDeliveries: number },
 ): Guess | null {
   const items: KnownItem[] = [];
   const keys = new Set<string>();

@@ -12,6 +12,7 @@ import type { Transaction } from '../../platform/postgres/database.ts';
 import type { FieldItem } from '../split/field-items.ts';
 import type { Owned, UpstreamItem } from '../split/upstream-items.ts';
 import { lockFurtherShards } from './intake-locks.ts';
+import type { PlainItem } from './known-customers.ts';
 
 type SortedItems = { owned: Owned[]; reasons: Map<UpstreamItem, string> };
 
@@ -106,13 +107,12 @@ async function ownersOf(
 }
 
 /** Null where it has to be asked whose a number is, or where an item is refused. */
-export function ownedOf(
-  items: readonly UpstreamItem[],
+export function ownedOf<Item extends PlainItem>(
+  items: readonly Item[],
   { owners, held, origins }: KnownOwners,
-): Owned[] | null {
-  const owned: Owned[] = [];
+): Owned<Item>[] | null {
+  const owned: Owned<Item>[] = [];
   for (const item of items) {
-    if (item.kind === 'upstream') return null;
     const owner = owners.get(item.phoneNumberId);
     if (owner === undefined || owner.removed || !held.has(shardOf(owner.wabaId))) return null;
     if (refusalOf(item, owner.wabaId, origins) !== null) return null;

@@ -1,6 +1,6 @@
 import type { NewBody, SignedBody } from '../../engine/inbox/bodies.ts';
-import { splitUpstreamBody, type UpstreamItem } from '../split/upstream-items.ts';
-import type { KnownCustomers } from './known-customers.ts';
+import { splitUpstreamBody } from '../split/upstream-items.ts';
+import { isPlain, type KnownCustomers, type PlainItem } from './known-customers.ts';
 import { type ItemOrigins, originsOf } from './owners.ts';
 import { newBodies } from './store-bodies.ts';
 
@@ -10,13 +10,13 @@ import { newBodies } from './store-bodies.ts';
  */
 export const MOST = { bodies: 64, items: 200, bytes: 1024 * 1024, deliveries: 500 };
 
-export type Batch = { bodies: NewBody[]; items: UpstreamItem[]; origins: ItemOrigins; shards: number[] };
+export type Batch = { bodies: NewBody[]; items: PlainItem[]; origins: ItemOrigins; shards: number[] };
 
-type PlainBody = { signed: SignedBody; parts: { part: NewBody; items: UpstreamItem[] }[] };
+type PlainBody = { signed: SignedBody; parts: { part: NewBody; items: PlainItem[] }[] };
 
 /**
- * Of these bodies those that can be ingested at once. One that is not plain (too much, unreadable, with parts that become
- * no event) is left out, and so is what comes behind it in its shards, which are `left`.
+ * Of these bodies those that can be ingested at once. One that is not plain (too much, unreadable, with a file or a cart, with
+ * parts that become no event) is left out, and so is what comes behind it in its shards, which are `left`.
  */
 export function readPlain(
   bodies: readonly SignedBody[],
@@ -41,9 +41,9 @@ function readParts(parts: readonly NewBody[]): PlainBody['parts'] | null {
   for (const part of parts) {
     const split = splitOrNull(part.body);
     if (split === null || split.quarantined.length > 0) return null;
-    // Changes in other fields are rare, and further work depends on them.
-    if (split.items.some(({ kind }) => kind === 'upstream')) return null;
-    read.push({ part, items: split.items });
+    const items = split.items.filter(isPlain);
+    if (items.length === 0 || items.length < split.items.length) return null;
+    read.push({ part, items });
   }
   return read;
 }

@@ -1,4 +1,7 @@
 import { endpointsOfWabas, type Subscriber } from '../../engine/endpoint/endpoint-settings.ts';
+import { readEpochs } from '../../engine/inbox/intake-lock.ts';
+import { shardOf } from '../../engine/inbox/shards.ts';
+import { findNumberOwners } from '../../features/accounts/accounts.ts';
 import { type ContactWithConversations, type DrawnIds, drawIds } from '../../features/customers/customers.ts';
 import { type Database, LastStatements } from '../../platform/postgres/database.ts';
 import { findCustomers } from '../senders/save-customers.ts';
@@ -13,12 +16,53 @@ import {
   personOf,
   saysNothingNew,
 } from './known-customers.ts';
+import { ownedOf } from './owners.ts';
+import type { Batch } from './plain-bodies.ts';
+import type { IntakeMemory } from './shard-memory.ts';
+
+/** The items with their owners, and who their customers are. */
+export type ReadAhead = { owned: Owned<PlainItem>[]; find: FindCustomer };
 
 /**
- * Reads, without any lock, what is not remembered of the customers of these items. A sender who never wrote gets ids, under which
- * the one statement stores contact and conversation. Null where an item changes a customer, which takes the usual way.
+ * Reads, without any lock, what is not remembered of these items: whose their numbers are, and their customers. Null where
+ * the usual way finds that out.
  */
 export async function readAhead(
+  database: Database,
+  memory: IntakeMemory,
+  batch: Pick<Batch, 'items' | 'shards' | 'origins'>,
+): Promise<ReadAhead | null> {
+  await readOwners(database, memory, batch);
+  const known = { owners: memory.owners, held: new Set(batch.shards), origins: batch.origins };
+  const owned = ownedOf(batch.items, known);
+  const find = owned && (await findCustomersOf(database, memory.customers, owned));
+  return owned && find && { owned, find };
+}
+
+/** The epochs first: the one statement compares them, and so notices what changed behind them. */
+async function readOwners(
+  database: Database,
+  memory: IntakeMemory,
+  { items, shards }: Pick<Batch, 'items' | 'shards'>,
+): Promise<void> {
+  const doubted = shards.map((shard) => memory.of(shard)).filter((shard) => shard.isDoubted());
+  const numbers = [...new Set(items.map(({ phoneNumberId }) => phoneNumberId))];
+  if (doubted.length === 0 && numbers.every((id) => memory.owners.has(id))) return;
+  const [epochs, owners] = await database.transaction(
+    async (trx) => new LastStatements(Promise.all([readEpochs(trx, shards), findNumberOwners(trx, numbers)])),
+  );
+  for (const shard of doubted) {
+    const epoch = epochs.get(shard.shard);
+    if (epoch !== undefined) shard.adopt(epoch);
+  }
+  for (const [id, owner] of owners) if (shards.includes(shardOf(owner.wabaId))) memory.owners.set(id, owner);
+}
+
+/**
+ * The customers of these items, remembered or read. A sender who never wrote gets ids, under which the one statement stores
+ * contact and conversation. Null where an item changes a customer.
+ */
+export async function findCustomersOf(
   database: Database,
   customers: KnownCustomers,
   items: readonly Owned<PlainItem>[],
@@ -38,12 +82,17 @@ export async function readAhead(
         ]),
       ),
   );
+  for (const wabaId of wabaIds)
+    customers.addSubscribers(
+      wabaId,
+      endpoints.filter((one) => one.wabaId === wabaId),
+    );
   const found = new Map<string, KnownCustomer>();
   const unused = drawn.values();
   for (const [key, one] of byPerson) {
     const customer = customerOf(one, {
       contacts,
-      endpoints,
+      subscribers: customers.subscribersOf(one.wabaId),
       ids: isSender(one) ? unused.next().value : undefined,
     });
     if (customer === null) return null;
@@ -60,12 +109,12 @@ export async function readAhead(
 
 type Read = {
   contacts: readonly ContactWithConversations[];
-  endpoints: readonly Subscriber[];
+  subscribers: readonly Subscriber[];
   ids: DrawnIds | undefined;
 };
 
 /** Null where the item is about several contacts, or opens a conversation of a contact that is there. */
-function customerOf(owned: Owned<PlainItem>, { contacts, endpoints, ids }: Read): KnownCustomer | null {
+function customerOf(owned: Owned<PlainItem>, { contacts, subscribers, ids }: Read): KnownCustomer | null {
   const { item, wabaId } = owned;
   const { userId, waId, otherPhone } = personOf(item);
   const [contact, ...others] = contacts.filter(
@@ -74,7 +123,6 @@ function customerOf(owned: Owned<PlainItem>, { contacts, endpoints, ids }: Read)
       ((userId !== null && one.userId === userId) ||
         [waId, otherPhone].some((phone) => phone !== null && isPhoneOf(one, phone))),
   );
-  const subscribers = endpoints.filter((one) => one.wabaId === wabaId);
   if (contact === undefined) {
     if (item.kind === 'status') return { person: null, subscribers, isNew: false };
     // An alias is stored the usual way.

@@ -14,6 +14,9 @@ export type ShardMemory = {
   readonly kept: Map<string, ReadBody>;
   /** Of what is remembered; null before the first look. */
   epoch(): string | null;
+  /** Whether the epoch has to be read again before it is relied upon. */
+  isDoubted(): boolean;
+  doubt(): void;
   /** Forgets what is remembered unless it is of this epoch, which the database has now (`intakeEpochs`). */
   adopt(epoch: string): void;
   refused(): void;
@@ -35,6 +38,7 @@ export function makeIntakeMemory(makeFloor: () => InboxFloor = () => makeInboxFl
   let storedCount = 0;
   const shards = SHARDS.map((shard): ShardMemory => {
     let known: string | null = null;
+    let isDoubted = true;
     let refusedAt: number | null = null;
     const floor = makeFloor();
     const kept: ShardMemory['kept'] = new Map();
@@ -44,7 +48,12 @@ export function makeIntakeMemory(makeFloor: () => InboxFloor = () => makeInboxFl
       pace: makeIntakePace(),
       kept,
       epoch: () => known,
+      isDoubted: () => isDoubted,
+      doubt() {
+        isDoubted = true;
+      },
       adopt(epoch) {
+        isDoubted = false;
         if (epoch === known) return;
         known = epoch;
         owners.clear();

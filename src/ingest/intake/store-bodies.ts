@@ -31,7 +31,7 @@ export async function insertBodies(
   bodies: readonly (Buffer | SignedBody)[],
 ): Promise<void> {
   const given = newBodies(bodies.map((body) => (Buffer.isBuffer(body) ? { body, signedFor: null } : body)));
-  await insertParts(database, given, 'new');
+  await insertParts(database, given);
   wakeIntake(
     database,
     given.map(({ shard }) => shard),

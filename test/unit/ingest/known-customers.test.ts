@@ -8,7 +8,13 @@ const WABA = '900000000000101';
 const STATUS = statusOf(
   '{"id":"wamid.X","status":"sent","timestamp":"1790000000","recipient_id":"12025550143"}',
 );
-const NOBODY = { person: null, subscribers: [] };
+const NOBODY = { person: null };
+
+function knowing(): KnownCustomers {
+  const customers = new KnownCustomers();
+  customers.addSubscribers(WABA, []);
+  return customers;
+}
 
 /** A status of a message to the customer of this number. */
 function itemOf(n: number): Owned<StatusItem> {
@@ -17,14 +23,14 @@ function itemOf(n: number): Owned<StatusItem> {
 }
 
 test('60,000 customers are remembered all, so that none of their messages waits for a look at the database', () => {
-  const customers = new KnownCustomers();
+  const customers = knowing();
   const items = Array.from({ length: 60_000 }, (_, n) => itemOf(n));
   for (const item of items) customers.add(item, NOBODY);
   expect(items.filter((item) => customers.find(item) === null)).toEqual([]);
 });
 
 test('beyond what is remembered, the customers who were seen longest ago are forgotten, one for one', () => {
-  const customers = new KnownCustomers();
+  const customers = knowing();
   const most = 65_536;
   for (let n = 0; n < most; n += 1) customers.add(itemOf(n), NOBODY);
   expect(customers.find(itemOf(0))).not.toBeNull();
