@@ -89,6 +89,29 @@ export const PLATFORM_ERROR_CODES = {
     advice:
       'Concerns /api/platform only. A WABA stays with its tenant, also after it was removed, because its history does.',
   },
+  url_not_allowed: {
+    status: 422,
+    message: 'The address is not at an origin of the product.',
+    advice:
+      'Concerns /api/platform only. The operator lists the origins in HELIOGRAPH_PORTAL_PRODUCT_ORIGINS; nothing else is led back to.',
+  },
+  unknown_setup_link: {
+    status: 404,
+    message: 'The tenant has no such set-up link.',
+    advice:
+      'Concerns /api/platform only. GET /api/platform/tenants/{externalId}/setup-links lists the links of the tenant.',
+  },
+  too_many_setup_links: {
+    status: 409,
+    message: 'The tenant has five open set-up links.',
+    advice: 'Concerns /api/platform only. Revoke one with DELETE, or wait until one has ended.',
+  },
+  signup_not_configured: {
+    status: 409,
+    message: 'No app is configured in whose dialog customers could connect numbers.',
+    advice:
+      'Concerns /api/platform only. The operator sets HELIOGRAPH_UPSTREAM_APP_ID and HELIOGRAPH_UPSTREAM_SIGNUP_CONFIG_ID. Without them, "mode": "steps" makes a link on which the customer enters an access token.',
+  },
   phone_number_taken: {
     status: 409,
     message: 'The phone number belongs to another WABA.',

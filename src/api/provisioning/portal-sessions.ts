@@ -53,7 +53,7 @@ const createPortalSession = platformOperation({
     '`returnUrl` and `refreshUrl` must be at an origin of `HELIOGRAPH_PORTAL_PRODUCT_ORIGINS`: a page whose link or session is over leads to `refreshUrl`. ' +
     'With `embed`, the link is for a frame on a page of that origin, and opens nowhere else.',
   tag: 'Portal',
-  errors: ['unknown_tenant', 'tenant_suspended'],
+  errors: ['unknown_tenant', 'tenant_suspended', 'url_not_allowed'],
   requests: {
     'a visit': {
       user: { externalId: 'u_17', email: 'asha@store.example', name: 'Asha', mfa: true },

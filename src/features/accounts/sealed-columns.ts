@@ -6,6 +6,10 @@ export function accessTokenPlace(wabaId: string): string {
   return `wabas|access_token|${wabaId}`;
 }
 
+export function numberPinPlace(phoneNumberId: string): string {
+  return `phone_numbers|pin|${phoneNumberId}`;
+}
+
 export const ACCOUNT_SECRETS: readonly SealedColumn[] = [
   {
     table: 'wabas',
@@ -13,5 +17,12 @@ export const ACCOUNT_SECRETS: readonly SealedColumn[] = [
     idType: 'text',
     column: 'access_token_sealed',
     place: accessTokenPlace,
+  },
+  {
+    table: 'phone_numbers',
+    idColumn: 'phone_number_id',
+    idType: 'text',
+    column: 'pin_sealed',
+    place: numberPinPlace,
   },
 ];

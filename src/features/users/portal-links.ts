@@ -7,8 +7,8 @@ import {
   invalidValue,
   RateLimitError,
   RequestError,
-  shown,
 } from '../../platform/request-input.ts';
+import { checkProductUrl, notListed } from '../accounts/product-urls.ts';
 import { emailOf } from '../mail/email-address.ts';
 import {
   CAPABILITIES,
@@ -60,7 +60,7 @@ export type LinkRules = {
 
 /**
  * Makes a link that opens the portal of a tenant once; its token is in the answer and stored nowhere. The caller has
- * the tenant locked. Throws RequestError: `invalid_value`, `rate_limit_exceeded`.
+ * the tenant locked. Throws RequestError: `invalid_value`, `url_not_allowed`, `rate_limit_exceeded`.
  */
 export async function createPortalLink(
   { database: trx, actor }: Tools,
@@ -70,8 +70,8 @@ export async function createPortalLink(
 ): Promise<{ id: string; token: string; linkExpiresAt: Date }> {
   const { user, role, page, sessionSeconds } = wanted;
   const capabilities = checkCapabilities(role, wanted.capabilities);
-  const returnUrl = checkProductUrl('returnUrl', wanted.returnUrl, rules);
-  const refreshUrl = checkProductUrl('refreshUrl', wanted.refreshUrl, rules);
+  const returnUrl = productUrl('returnUrl', wanted.returnUrl, rules);
+  const refreshUrl = productUrl('refreshUrl', wanted.refreshUrl, rules);
   const embedOrigin = wanted.embed?.origin ?? null;
   if (embedOrigin !== null && !rules.productOrigins.includes(embedOrigin))
     throw notListed('embed', embedOrigin);
@@ -120,24 +120,9 @@ function checkCapabilities(role: TenantRole, given: readonly Capability[] | unde
   return CAPABILITIES.filter((one) => one === 'view' || wanted.includes(one));
 }
 
-/** Back to the product and nowhere else. */
-function checkProductUrl(
-  param: string,
-  text: string | undefined,
-  { productOrigins }: LinkRules,
-): string | null {
-  if (text === undefined) return null;
-  const url = URL.parse(text);
-  const isListed = url !== null && productOrigins.includes(url.origin);
-  if (isListed && url.username === '' && url.password === '') return url.href;
-  throw notListed(param, text);
-}
-
-function notListed(param: string, text: string): RequestError {
-  return invalidValue(
-    `The ${param} must be at an origin that HELIOGRAPH_PORTAL_PRODUCT_ORIGINS lists, not ${shown(text)}.`,
-    param,
-  );
+/** Null: none is given. Throws RequestError `url_not_allowed`. */
+function productUrl(param: string, text: string | undefined, { productOrigins }: LinkRules): string | null {
+  return text === undefined ? null : checkProductUrl(param, text, productOrigins);
 }
 
 /** The account of a person of the product: it has no password and no membership, so that only links open it. */

@@ -113,10 +113,19 @@ function webhooksSettings(settings: Settings) {
 }
 
 function upstreamSettings(settings: Settings) {
+  const appSecrets = settings.list('HELIOGRAPH_UPSTREAM_APP_SECRETS').map(readAppSecret);
+  const appId = settings.text('HELIOGRAPH_UPSTREAM_APP_ID');
+  const configId = settings.text('HELIOGRAPH_UPSTREAM_SIGNUP_CONFIG_ID');
+  const [first] = appSecrets;
   return {
     graphUrl: settings.baseUrl('HELIOGRAPH_UPSTREAM_GRAPH_URL'),
     graphVersion: settings.text('HELIOGRAPH_UPSTREAM_GRAPH_VERSION'),
-    appSecrets: settings.list('HELIOGRAPH_UPSTREAM_APP_SECRETS').map(readAppSecret),
+    appSecrets,
+    /** The app in whose dialog customers connect numbers; null: none is configured. */
+    signup:
+      appId === '' || configId === '' || first === undefined
+        ? null
+        : { appId, configId, appSecret: first.secret },
     verifyToken: settings.text('HELIOGRAPH_UPSTREAM_VERIFY_TOKEN'),
     mediaHosts: settings.list('HELIOGRAPH_UPSTREAM_MEDIA_HOSTS'),
   };

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { parseEncryptionKeys } from '../crypto/secret-box.ts';
 import { DatabaseUrlError, parseDatabaseUrl, tlsOptionsOf } from '../postgres/database-url.ts';
+import { readAppSecret } from './app-secret.ts';
 import { type Environment, settingValue, splitList, unreadable } from './environment.ts';
 import type { SettingName } from './settings.ts';
 import { weakSecretProblems } from './weak-secrets.ts';
@@ -45,8 +46,8 @@ export function contradictions(env: Environment): string[] {
   problems.push(...webhookProblems((name) => splitList(value(name))));
   problems.push(...webhookProxyProblems(value('HELIOGRAPH_WEBHOOK_PROXY')));
   problems.push(
-    ...[keyProblems, tlsProblems, objectStoreProblems, mailProblems, contactProblems].flatMap((find) =>
-      find(value),
+    ...[keyProblems, tlsProblems, objectStoreProblems, mailProblems, contactProblems, signupProblems].flatMap(
+      (find) => find(value),
     ),
   );
   return [...problems, ...openIdContradictions(value, production)];
@@ -149,6 +150,19 @@ function objectStoreProblems(value: Values): string[] {
     problems.push('HELIOGRAPH_OBJECT_STORE_PREFIX must not begin with a slash or hold two of them in a row');
   }
   return problems;
+}
+
+function signupProblems(value: Values): string[] {
+  const names = ['HELIOGRAPH_UPSTREAM_APP_ID', 'HELIOGRAPH_UPSTREAM_SIGNUP_CONFIG_ID'] as const;
+  const [appId, configId] = names.map(value);
+  if ((appId === '') !== (configId === '')) return [`${names.join(' and ')} must be set together`];
+  const problems = names
+    .filter((name) => !/^\d{0,64}$/.test(value(name)))
+    .map((name) => `${name} must be an id of digits`);
+  const [first = ''] = splitList(value('HELIOGRAPH_UPSTREAM_APP_SECRETS'));
+  if (appId === '' || readAppSecret(first).wabaIds === null) return problems;
+  const secret = 'the first of HELIOGRAPH_UPSTREAM_APP_SECRETS must be its secret';
+  return [...problems, `HELIOGRAPH_UPSTREAM_APP_ID is set, so ${secret}, without WABAs behind it`];
 }
 
 /** What is wrong is said without the URL, which holds a password. */

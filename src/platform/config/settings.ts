@@ -99,6 +99,17 @@ export const SETTINGS = {
     about:
       'app secrets that sign upstream webhooks, several while one is rotated; secret@wabaId+wabaId speaks for these WABAs only',
   }),
+  HELIOGRAPH_UPSTREAM_APP_ID: setting({
+    kind: 'text',
+    fallback: '',
+    about:
+      'id of the upstream app in whose dialog customers connect numbers by set-up links; its secret is the first of HELIOGRAPH_UPSTREAM_APP_SECRETS; empty: set-up links are made with steps only',
+  }),
+  HELIOGRAPH_UPSTREAM_SIGNUP_CONFIG_ID: setting({
+    kind: 'text',
+    fallback: '',
+    about: 'id of the configuration of Embedded Signup in that app',
+  }),
   HELIOGRAPH_UPSTREAM_VERIFY_TOKEN: setting({
     kind: 'text',
     secret: true,

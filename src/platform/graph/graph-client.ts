@@ -19,6 +19,17 @@ import {
   uploadMedia,
 } from './graph-media.ts';
 import { type PassedCall, passOn } from './graph-pass.ts';
+import {
+  type AppSync,
+  exchangeCode,
+  readNumberSetup,
+  readTokenRights,
+  readWabaName,
+  registerNumber,
+  type SignupApp,
+  subscribeApp,
+  syncBusinessApp,
+} from './graph-setup.ts';
 
 const SEND_CONNECTIONS = 256;
 
@@ -69,6 +80,8 @@ export function openAccountClient(config: Pick<Config, 'upstream'>) {
     listSubscribedApps: (wabaId: string, token: string) => listSubscribedApps(connection, wabaId, token),
     listSubscribedFields: (appId: string, appSecret: string) =>
       listSubscribedFields(connection, appId, appSecret),
+    exchangeCode: (app: SignupApp, code: string, redirectUri: string) =>
+      exchangeCode(connection, app, { code, redirectUri, timeoutMs }),
     /** Passes a call of a tenant on as it is; the answer, whatever it says, is for the caller to judge. */
     passOn: (call: PassedCall) => passOn({ ...connection, upstream: config.upstream }, call, timeoutMs),
     close: () => connection.agent.destroy(),
@@ -94,6 +107,20 @@ export function openGraphClient(config: Pick<Config, 'upstream' | 'mode'>) {
       readPricing(connection, wabaId, { ...call, timeoutMs: WALK_TIMEOUT_MS }),
     findProducts: (catalogId: string, retailerIds: readonly string[], token: string, signal?: AbortSignal) =>
       findProducts(connection, catalogId, retailerIds, token, signal),
+    listSubscribedApps: (wabaId: string, token: string) => listSubscribedApps(connection, wabaId, token),
+    readTokenRights: (app: SignupApp, token: string) => readTokenRights(connection, app, token),
+    readWabaName: (wabaId: string, token: string) => readWabaName(connection, wabaId, token),
+    subscribeApp: (
+      wabaId: string,
+      token: string,
+      override: { callbackUrl: string; verifyToken: string } | null,
+    ) => subscribeApp(connection, wabaId, token, override),
+    readNumberSetup: (phoneNumberId: string, token: string) =>
+      readNumberSetup(connection, phoneNumberId, token),
+    registerNumber: (phoneNumberId: string, token: string, pin: string) =>
+      registerNumber(connection, phoneNumberId, token, pin),
+    syncBusinessApp: (phoneNumberId: string, token: string, sync: AppSync) =>
+      syncBusinessApp(connection, phoneNumberId, token, sync),
     close: () => connection.agent.destroy(),
   };
 }

@@ -38,7 +38,8 @@ export type GraphCall = {
   /** Segments of the path; each is encoded. */
   path: readonly string[];
   query?: Readonly<Record<string, string>>;
-  token: string;
+  /** Null: the call needs none. */
+  token: string | null;
   signal?: AbortSignal | undefined;
   /** For the whole call; 15 s by default. */
   timeoutMs?: number;
@@ -101,7 +102,11 @@ async function exchange(
   { token, signal, maxAnswerBytes }: GraphCall & { signal: AbortSignal },
   bodyJson: string | null,
 ): Promise<Record<string, unknown>> {
-  const headers = { authorization: `Bearer ${token}`, accept: 'application/json', 'user-agent': USER_AGENT };
+  const headers = {
+    ...(token !== null && { authorization: `Bearer ${token}` }),
+    accept: 'application/json',
+    'user-agent': USER_AGENT,
+  };
   const answer = await request(url, {
     dispatcher: agent,
     signal,

@@ -5,7 +5,8 @@ import { USER_AGENT } from '../http/user-agent.ts';
 import { asGraphError, firstOf, type GraphCall, type GraphConnection, readText } from './graph-connection.ts';
 
 /** A call of a tenant to upstream's API that was found harmless. */
-export type PassedCall = Pick<GraphCall, 'path' | 'token'> & {
+export type PassedCall = Pick<GraphCall, 'path'> & {
+  token: string;
   method: 'GET' | 'POST' | 'DELETE';
   /** As `v26.0`; undefined: that of the service. */
   version: string | undefined;

@@ -77,6 +77,7 @@ test('what Graph returns costs no time by the square of its length, in errors an
     graphVersion: 'v26.0',
     mediaHosts: ['127.0.0.1'],
     appSecrets: [],
+    signup: null,
     verifyToken: '',
   };
   const graph = openGraphClient({ upstream, mode: 'development' });

@@ -27,6 +27,7 @@ async function withUpstream(
     graphVersion: 'v26.0',
     mediaHosts: ['127.0.0.1'],
     appSecrets: [],
+    signup: null,
     verifyToken: '',
   };
   const graph = openGraphClient({ upstream, mode: 'development' });

@@ -1,0 +1,39 @@
+import { randomInt } from 'node:crypto';
+import { type SecretBox, SecretBoxError } from '../../platform/crypto/secret-box.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { execute, queryValue } from '../../platform/postgres/sql.ts';
+import { numberPinPlace } from './sealed-columns.ts';
+
+const PINS = 1_000_000;
+const DIGITS = 6;
+
+export function randomPin(): string {
+  return String(randomInt(PINS)).padStart(DIGITS, '0');
+}
+
+/** The PIN with which a number is registered; null: none is known, or it cannot be opened any more. */
+export async function numberPin(
+  { database, secretBox }: { database: Database; secretBox: SecretBox },
+  phoneNumberId: string,
+): Promise<string | null> {
+  const text = 'select pin_sealed from phone_numbers where phone_number_id = :phoneNumberId';
+  const sealed = await queryValue<string>(database, text, { phoneNumberId });
+  if (sealed === null) return null;
+  try {
+    return secretBox.open(sealed, numberPinPlace(phoneNumberId));
+  } catch (error) {
+    if (error instanceof SecretBoxError) return null;
+    throw error;
+  }
+}
+
+/** Keeps the PIN of a number; null forgets it. */
+export async function saveNumberPin(
+  { database, secretBox }: { database: Database; secretBox: SecretBox },
+  phoneNumberId: string,
+  pin: string | null,
+): Promise<void> {
+  const sealed = pin === null ? null : secretBox.seal(pin, numberPinPlace(phoneNumberId));
+  const text = 'update phone_numbers set pin_sealed = :sealed where phone_number_id = :phoneNumberId';
+  await execute(database, text, { sealed, phoneNumberId });
+}
