@@ -19,6 +19,7 @@ import { recordMedia } from '../test/support/histories/record-media.ts';
 import { recordNumbers } from '../test/support/histories/record-numbers.ts';
 import { recordOperations } from '../test/support/histories/record-operations.ts';
 import { recordSends } from '../test/support/histories/record-sends.ts';
+import { recordSetUps } from '../test/support/histories/record-set-ups.ts';
 import { recordTrouble } from '../test/support/histories/record-trouble.ts';
 import { startRecordingStack } from '../test/support/histories/recording-stack.ts';
 import { scrubHistory } from '../test/support/histories/scrub-history.ts';
@@ -40,6 +41,7 @@ try {
     recordNumbers,
     recordOperations,
     recordMails,
+    recordSetUps,
     // The accounts are gone after it.
     recordErasures,
   ]) {

@@ -10,6 +10,7 @@ import { makeBroadcastActivities } from '../activities/send-broadcast.ts';
 import { makeAlertActivities } from '../activities/send-endpoint-alert.ts';
 import { makeMailActivities } from '../activities/send-mail.ts';
 import { makeSendMessageActivities } from '../activities/send-message.ts';
+import { makeSetUpActivities } from '../activities/set-up-number.ts';
 import { makeStoreInboundMediaActivities } from '../activities/store-inbound-media.ts';
 import type { Delivery } from '../engine/deliveries/worker.ts';
 import type { MailActivityTools } from '../features/mail/attempt-mail.ts';
@@ -112,12 +113,16 @@ function openMediaActivities(
 ) {
   const graph = openGraphClient(config);
   const objectStore = openObjectStore(config.objectStore);
-  const shared = { ...tools, graph, publicUrl: config.api.publicUrl };
+  const shared = { ...tools, graph, publicUrl: config.api.publicUrl, upstream: config.upstream };
   const { maxBytes, urlTtlSeconds: ttlSeconds } = config.media;
   const mediaUrls = makeMediaUrls({ ...shared, ttlSeconds });
   const media = makeStoreInboundMediaActivities({ ...shared, objectStore, maxBytes, mediaUrls });
   const fetchAndStoreMedia = counted(media.fetchAndStoreMedia, metrics.mediaDownload);
-  const orderActivities = { ...makeEnrichOrderActivities(shared), ...makeNumberActivities(shared) };
+  const orderActivities = {
+    ...makeEnrichOrderActivities(shared),
+    ...makeNumberActivities(shared),
+    ...makeSetUpActivities(shared),
+  };
   const close = async () => {
     await graph.close();
     objectStore.close();

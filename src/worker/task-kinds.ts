@@ -6,6 +6,7 @@ import { STORE_INBOUND_MEDIA } from '../features/messages/media/media.ts';
 import { ENRICH_ORDER } from '../features/messages/orders/orders.ts';
 import { SEND_MESSAGE } from '../features/messages/send/send-task.ts';
 import { REPLAY_DELIVERIES } from '../features/replays/replay-steps.ts';
+import { SET_UP_NUMBER } from '../features/setup-links/setup-task.ts';
 import { SEND_ENDPOINT_ALERT } from '../ops/alerts/alert-notices.ts';
 import { ERASE_TASKS } from '../ops/erasures/erasure-store.ts';
 import type { TaskKind } from '../platform/temporal/workflow-tasks.ts';
@@ -20,5 +21,6 @@ export const TASK_KINDS: readonly TaskKind[] = [
   REPLAY_DELIVERIES,
   APPROVE_API_KEY,
   REFRESH_NUMBERS,
+  SET_UP_NUMBER,
   ...Object.values(ERASE_TASKS),
 ];

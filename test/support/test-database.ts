@@ -51,6 +51,7 @@ const TABLES_OF_WORKFLOWS = [
   'orders',
   'replays',
   'broadcasts',
+  'setup_links',
   'api_key_requests',
   'contacts',
   'webhook_endpoints',

@@ -59,6 +59,7 @@ export const PLATFORM_TAGS = [
   { name: 'Tenants', description: 'Tenants under your own ids, with quotas and suspension.' },
   { name: 'WABAs', description: 'The WhatsApp Business Accounts of a tenant, with their numbers.' },
   { name: 'Portal', description: 'Links by which people of your product open the portal of a tenant.' },
+  { name: 'Set-up links', description: 'Links by which customers connect numbers.' },
   { name: 'Keys', description: 'API keys of tenants, for the External API.' },
   { name: 'Endpoints', description: 'Webhook endpoints of tenants, under your own names.' },
   { name: 'Users', description: 'Users of the portal, under your own ids.' },

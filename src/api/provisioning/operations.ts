@@ -6,6 +6,7 @@ import { KEY_OPERATIONS } from './keys.ts';
 import { listOperationEvents } from './operation-events.ts';
 import type { PlatformOperation } from './platform-operation.ts';
 import { PORTAL_SESSION_OPERATIONS } from './portal-sessions.ts';
+import { SETUP_LINK_OPERATIONS } from './setup-links.ts';
 import { TENANT_OPERATIONS } from './tenants.ts';
 import { USAGE_OPERATIONS } from './usage.ts';
 import { USER_OPERATIONS } from './users.ts';
@@ -20,6 +21,7 @@ export const PLATFORM_OPERATIONS: readonly PlatformOperation[] = [
   ...USER_OPERATIONS,
   ...USAGE_OPERATIONS,
   ...PORTAL_SESSION_OPERATIONS,
+  ...SETUP_LINK_OPERATIONS,
   ...BRAND_OPERATIONS,
   ...AUDIT_OPERATIONS,
   listOperationEvents,

@@ -122,6 +122,7 @@ async function runHere(tools: AdminTools, operation: PlatformOperation, input: M
     cursors: null,
     publicUrl: config.api.publicUrl,
     portal: config.portal,
+    hasSignup: config.upstream.signup !== null,
     policyDefaults: policyDefaults(config),
     mailer: mailerOf(config, tools.secretBox),
     upstream,

@@ -18,6 +18,8 @@ export type PlatformCall = {
   cursors: PageCursors | null;
   publicUrl: string;
   portal: Config['portal'];
+  /** An app is configured in whose dialog customers connect numbers. */
+  hasSignup: boolean;
   policyDefaults: PolicyDefaults;
   /** Null: the installation sends no e-mails. */
   mailer: Mailer;

@@ -40,7 +40,9 @@ export async function platformRoutes(scope: FastifyInstance, context: PlatformCo
   const upstream = makeUpstreamCalls(config);
   const { portal } = config;
   const mailer = mailerOf(config, context.accounts.secretBox);
-  const shared = { ...context, upstream, portal, mailer, policyDefaults: policyDefaults(config) };
+  const hasSignup = config.upstream.signup !== null;
+  const defaults = policyDefaults(config);
+  const shared = { ...context, upstream, portal, hasSignup, mailer, policyDefaults: defaults };
   const networks = { operatorCidrs: config.api.platformCidrs, operatorListen: portal.operatorListen };
   const isHere = operatorAddress(networks, isOperatorListener);
   scope.addHook('onRoute', (route) => {

@@ -14,6 +14,8 @@ import {
 import { forgetBrandOfTenant } from '../../features/accounts/brands.ts';
 import { deleteEndpoint } from '../../features/endpoints/endpoint-modes.ts';
 import { deleteKeysOfWaba, revokeKeysOfWaba } from '../../features/keys/key-request-store.ts';
+import { forgetLinksOfTenant } from '../../features/setup-links/setup-link-store.ts';
+import { endLinksOfWaba } from '../../features/setup-links/setup-links.ts';
 import { forgetTenantOfUsers } from '../../features/users/user-store.ts';
 import { type Audited, recordBy, recordChange } from '../../platform/audit/audit.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
@@ -42,6 +44,7 @@ export async function removeWaba(
     await knownWaba(trx, wabaId);
     const detail = { endpoints: endpoints.length, dropped };
     await recordChange(trx, actor, { wabaId, action: 'waba.removed', target: `WABA ${wabaId}`, detail });
+    await endLinksOfWaba({ database: trx, actor }, wabaId);
     await closeWaba(trx, wabaId);
     return !(await deleteEmptyWaba(trx, wabaId));
   });
@@ -100,6 +103,7 @@ export async function deleteEmptyWaba(trx: Transaction, wabaId: string): Promise
 export async function closeTenant(trx: Transaction, tenantId: string): Promise<void> {
   await forgetTenantOfUsers(trx, tenantId);
   await forgetBrandOfTenant(trx, tenantId);
+  await forgetLinksOfTenant(trx, tenantId);
   await closeTenantRow(trx, tenantId);
   await unlessReferred(trx, async (savepoint) => await deleteTenantRow(savepoint, tenantId));
 }

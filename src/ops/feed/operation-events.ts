@@ -19,6 +19,10 @@ const TYPES: Readonly<Record<string, string>> = {
   'waba.removed': 'waba.removed',
   'waba.numbers_followed': 'waba.numbers_changed',
   'waba.number_removed': 'waba.numbers_changed',
+  'number.connected': 'number.connected',
+  'setup_link.done': 'setup_link.done',
+  'setup_link.failed': 'setup_link.failed',
+  'setup_link.expired': 'setup_link.expired',
   'key.created': 'key.created',
   'key.limited': 'key.updated',
   'key.rotated': 'key.updated',
@@ -53,6 +57,10 @@ const SHOWN_DETAILS = [
   'metric',
   'period',
   'threshold',
+  'setupLinkId',
+  'step',
+  'code',
+  'retryable',
 ];
 
 export type OperationEvent = {

@@ -23,6 +23,7 @@ import { lookAtFields } from './app-fields.ts';
 import { durationOf, type Finding, fail, ok, sizeOf, unlessFine, warn } from './findings.ts';
 import { EXPIRES_SOON_DAYS, MOST_ASKED_WABAS } from './limits.ts';
 import { look, question, read } from './question.ts';
+import { lookAtSignupApp } from './signup-app.ts';
 
 type OfConfig = { config: Config };
 
@@ -71,6 +72,12 @@ export const SERVER_QUESTIONS = {
     ask: lookAtFields,
     away: 'correct HELIOGRAPH_UPSTREAM_GRAPH_URL, or let this machine reach it',
   }),
+  signupApp: look(
+    'set-up links',
+    'Is the app in whose dialog customers connect numbers the one of its secret?',
+    lookAtSignupApp,
+    'correct HELIOGRAPH_UPSTREAM_GRAPH_URL, or let this machine reach it',
+  ),
   addressCertificate: question({
     line: 'public address',
     question: 'Until when is the certificate of the public address valid?',

@@ -25,6 +25,7 @@ type NotYetType =
   | 'NotYetErased'
   | 'NotYetReplayed'
   | 'NotYetSent'
+  | 'NotYetSetUp'
   | 'NotYetStored'
   | 'NotYetReleased';
 

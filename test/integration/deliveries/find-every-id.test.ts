@@ -86,6 +86,7 @@ const OTHERS: Record<string, string> = {
   user_sessions: "in the user's own list only",
   user_notices: 'shown once, at sign-in',
   portal_links: 'ps_: ends its session, by the program that has it',
+  setup_links: 'sl_: read by the program that has it; its run in Temporal has it as id',
   opt_outs: 'found by its customer',
   broadcast_recipients: 'not handed out: of its broadcast, by its phone number',
   platform_keys: 'an operator reads it from the list of platform keys',
@@ -209,7 +210,8 @@ test('every workflow has an id that leads to its object, or a reason why not', a
   );
   const ofDelivery = `delivery/${endpointId}/${publicDeliveryId(id)}`;
   expect(await findEventsForOperator(api.database, ofDelivery, 5)).toHaveLength(1);
-  const others = ['delivery', 'phone-numbers-daily'];
+  // The program that made a set-up link has its id; no page lists links.
+  const others = ['delivery', 'phone-numbers-daily', 'setUp'];
   expect([...prefixes].sort()).toEqual([...Object.keys(idOf), ...others].sort());
 });
 

@@ -16,7 +16,7 @@ import { seedFixtureAccounts, testSecretBox } from '../test-accounts.ts';
 import { startReceiver, type WebhookReceiver } from '../webhook-receiver.ts';
 
 export const WABA = '900000000000101';
-const ACCESS_TOKEN = 'EAAG-test-token';
+export const ACCESS_TOKEN = 'EAAG-test-token';
 
 export type RecordingStack = {
   database: DatabasePool;

@@ -23,6 +23,8 @@ const FLOOR_PLAN: readonly { floor: string; rooms: Readonly<Record<string, strin
       'src/features/delivery-log': 'deliveries and events as tenants find them',
       'src/features/replays': 'sending delivered or failed events again',
       'src/features/keys': 'API keys, from request and approval to expiry',
+      'src/features/setup-links':
+        'links by which customers connect numbers: the customer’s steps, and those of the workflow',
       'src/features/users': 'the people of the portal: sign-in, second factor, roles, invitations',
       'src/features/mail': 'e-mails: texts, queue, SMTP',
     },

@@ -78,6 +78,7 @@ const TABLES = {
       'upstream_troubles',
       'message_templates',
       'waba_hours',
+      'setup_links',
     ],
   ],
   /** Of users of the portal. */

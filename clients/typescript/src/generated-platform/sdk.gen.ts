@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import type { Client, Options as Options2, TDataShape } from '../generated/client/index.js';
-import type { CheckTenantWabaData, CheckTenantWabaErrors, CheckTenantWabaResponses, CreatePortalSessionData, CreatePortalSessionErrors, CreatePortalSessionResponses, DeleteOperationsHookData, DeleteOperationsHookErrors, DeleteOperationsHookResponses, DeleteTenantEndpointData, DeleteTenantEndpointErrors, DeleteTenantEndpointResponses, DeleteTenantKeyData, DeleteTenantKeyErrors, DeleteTenantKeyResponses, DeleteTenantUserData, DeleteTenantUserErrors, DeleteTenantUserResponses, EndPortalSessionsData, EndPortalSessionsErrors, EndPortalSessionsResponses, GetOperationsHookData, GetOperationsHookErrors, GetOperationsHookResponses, GetOwnPlatformKeyData, GetOwnPlatformKeyErrors, GetOwnPlatformKeyResponses, GetPlatformDocumentData, GetPlatformDocumentErrors, GetPlatformDocumentResponses, GetTenantData, GetTenantErrors, GetTenantResponses, GetTenantUsageData, GetTenantUsageErrors, GetTenantUsageFileData, GetTenantUsageFileErrors, GetTenantUsageFileResponses, GetTenantUsageResponses, ListOperationEventsData, ListOperationEventsErrors, ListOperationEventsResponses, ListOperationsHooksData, ListOperationsHooksErrors, ListOperationsHooksResponses, ListPlatformAuditData, ListPlatformAuditErrors, ListPlatformAuditResponses, ListTenantsData, ListTenantsErrors, ListTenantsResponses, ListTenantUsersData, ListTenantUsersErrors, ListTenantUsersResponses, PutBrandData, PutBrandErrors, PutBrandResponses, PutOperationsHookData, PutOperationsHookErrors, PutOperationsHookResponses, PutTenantBrandData, PutTenantBrandErrors, PutTenantBrandResponses, PutTenantData, PutTenantEndpointData, PutTenantEndpointErrors, PutTenantEndpointResponses, PutTenantErrors, PutTenantKeyData, PutTenantKeyErrors, PutTenantKeyResponses, PutTenantPolicyData, PutTenantPolicyErrors, PutTenantPolicyResponses, PutTenantResponses, PutTenantUserData, PutTenantUserErrors, PutTenantUserResponses, PutUsageAlertData, PutUsageAlertErrors, PutUsageAlertResponses, PutWabaData, PutWabaErrors, PutWabaResponses, RemoveTenantData, RemoveTenantErrors, RemoveTenantResponses, RemoveWabaData, RemoveWabaErrors, RemoveWabaResponses, RotateOperationsHookSecretData, RotateOperationsHookSecretErrors, RotateOperationsHookSecretResponses, RotateTenantKeyData, RotateTenantKeyErrors, RotateTenantKeyResponses, TestOperationsHookData, TestOperationsHookErrors, TestOperationsHookResponses, UpdateTenantData, UpdateTenantErrors, UpdateTenantResponses } from './types.gen.js';
+import type { CheckTenantWabaData, CheckTenantWabaErrors, CheckTenantWabaResponses, CreatePortalSessionData, CreatePortalSessionErrors, CreatePortalSessionResponses, CreateSetupLinkData, CreateSetupLinkErrors, CreateSetupLinkResponses, DeleteOperationsHookData, DeleteOperationsHookErrors, DeleteOperationsHookResponses, DeleteTenantEndpointData, DeleteTenantEndpointErrors, DeleteTenantEndpointResponses, DeleteTenantKeyData, DeleteTenantKeyErrors, DeleteTenantKeyResponses, DeleteTenantUserData, DeleteTenantUserErrors, DeleteTenantUserResponses, EndPortalSessionsData, EndPortalSessionsErrors, EndPortalSessionsResponses, GetOperationsHookData, GetOperationsHookErrors, GetOperationsHookResponses, GetOwnPlatformKeyData, GetOwnPlatformKeyErrors, GetOwnPlatformKeyResponses, GetPlatformDocumentData, GetPlatformDocumentErrors, GetPlatformDocumentResponses, GetSetupLinkData, GetSetupLinkErrors, GetSetupLinkResponses, GetTenantData, GetTenantErrors, GetTenantResponses, GetTenantUsageData, GetTenantUsageErrors, GetTenantUsageFileData, GetTenantUsageFileErrors, GetTenantUsageFileResponses, GetTenantUsageResponses, ListOperationEventsData, ListOperationEventsErrors, ListOperationEventsResponses, ListOperationsHooksData, ListOperationsHooksErrors, ListOperationsHooksResponses, ListPlatformAuditData, ListPlatformAuditErrors, ListPlatformAuditResponses, ListSetupLinksData, ListSetupLinksErrors, ListSetupLinksResponses, ListTenantsData, ListTenantsErrors, ListTenantsResponses, ListTenantUsersData, ListTenantUsersErrors, ListTenantUsersResponses, PutBrandData, PutBrandErrors, PutBrandResponses, PutOperationsHookData, PutOperationsHookErrors, PutOperationsHookResponses, PutTenantBrandData, PutTenantBrandErrors, PutTenantBrandResponses, PutTenantData, PutTenantEndpointData, PutTenantEndpointErrors, PutTenantEndpointResponses, PutTenantErrors, PutTenantKeyData, PutTenantKeyErrors, PutTenantKeyResponses, PutTenantPolicyData, PutTenantPolicyErrors, PutTenantPolicyResponses, PutTenantResponses, PutTenantUserData, PutTenantUserErrors, PutTenantUserResponses, PutUsageAlertData, PutUsageAlertErrors, PutUsageAlertResponses, PutWabaData, PutWabaErrors, PutWabaResponses, RemoveTenantData, RemoveTenantErrors, RemoveTenantResponses, RemoveWabaData, RemoveWabaErrors, RemoveWabaResponses, RevokeSetupLinkData, RevokeSetupLinkErrors, RevokeSetupLinkResponses, RotateOperationsHookSecretData, RotateOperationsHookSecretErrors, RotateOperationsHookSecretResponses, RotateTenantKeyData, RotateTenantKeyErrors, RotateTenantKeyResponses, TestOperationsHookData, TestOperationsHookErrors, TestOperationsHookResponses, UpdateTenantData, UpdateTenantErrors, UpdateTenantResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -452,6 +452,70 @@ export class PlatformApi extends HeyApiClient {
                 'Content-Type': 'application/json',
                 ...options.headers
             }
+        });
+    }
+    
+    /**
+     * List the set-up links of a tenant
+     *
+     * The newest first. Links that have ended are kept for 30 days after their time.
+     *
+     * Scope: `read`.
+     */
+    public listSetupLinks<ThrowOnError extends boolean = true>(options: Options<ListSetupLinksData, ThrowOnError>) {
+        return (options.client ?? this.client).get<ListSetupLinksResponses, ListSetupLinksErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/platform/tenants/{externalId}/setup-links',
+            ...options
+        });
+    }
+    
+    /**
+     * Make a link by which a customer connects a number
+     *
+     * On its page the customer consents in the dialog of upstream and picks a number; the rest, from subscribing the app to registering the number, is done and repeated by the service. The link works in one browser from then on. `successUrl` and `failureUrl` must be at an origin of `HELIOGRAPH_PORTAL_PRODUCT_ORIGINS`; the customer is led there with `setupLink`, `status`, `wabaId`, `phoneNumberId`, `code` and `state`. That is a convenience: what happened, `setup_link.done` of the operation events and GET of the link tell. A link expires after `expiresInHours` (168 unless given). A tenant has five open links at most. Without an app in the settings, `signup` returns 409 `signup_not_configured`, and `steps` makes a link all the same.
+     *
+     * Scope: `setup_links`.
+     */
+    public createSetupLink<ThrowOnError extends boolean = true>(options: Options<CreateSetupLinkData, ThrowOnError>) {
+        return (options.client ?? this.client).post<CreateSetupLinkResponses, CreateSetupLinkErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/platform/tenants/{externalId}/setup-links',
+            ...options,
+            headers: {
+                'Content-Type': 'application/json',
+                ...options.headers
+            }
+        });
+    }
+    
+    /**
+     * Revoke a set-up link
+     *
+     * Its page does nothing any more, and its workflow is cancelled. What it has done stays: a WABA that was added is the tenant’s. A link that has ended stays as it is.
+     *
+     * Scope: `setup_links`.
+     */
+    public revokeSetupLink<ThrowOnError extends boolean = true>(options: Options<RevokeSetupLinkData, ThrowOnError>) {
+        return (options.client ?? this.client).delete<RevokeSetupLinkResponses, RevokeSetupLinkErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/platform/tenants/{externalId}/setup-links/{setupLinkId}',
+            ...options
+        });
+    }
+    
+    /**
+     * Get a set-up link
+     *
+     * How far the customer is, or why it failed. The link itself is not shown again.
+     *
+     * Scope: `read`.
+     */
+    public getSetupLink<ThrowOnError extends boolean = true>(options: Options<GetSetupLinkData, ThrowOnError>) {
+        return (options.client ?? this.client).get<GetSetupLinkResponses, GetSetupLinkErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/platform/tenants/{externalId}/setup-links/{setupLinkId}',
+            ...options
         });
     }
     

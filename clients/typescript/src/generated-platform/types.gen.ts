@@ -148,7 +148,35 @@ export type Error = {
  *
  * What programs tell errors apart by. Each is explained at /docs/errors.
  */
-export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed' | 'insufficient_scope' | 'recipient_not_open' | 'recipient_opted_out' | 'unknown_opt_out' | 'opt_out_of_upstream' | 'invalid_signature' | 'media_url_expired' | 'invalid_media_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'erased' | 'unknown_customer' | 'unknown_conversation' | 'request_timeout' | 'body_too_large' | 'storage_quota_exceeded' | 'upload_quota_exceeded' | 'message_limit_reached' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'no_signing_key' | 'url_not_verified' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'delivery_settled' | 'attempt_under_way' | 'delivery_not_first' | 'delivery_held' | 'test_event_pending' | 'deliveries_pending' | 'buffer_needs_conversation_order' | 'endpoint_not_enabled' | 'tenant_suspended' | 'scope_not_grantable' | 'unknown_tenant' | 'unknown_waba' | 'unknown_key' | 'unknown_user' | 'user_exists' | 'user_differs' | 'too_many_links' | 'unknown_operations_hook' | 'too_many_operations_hooks' | 'key_differs' | 'external_id_taken' | 'tenant_has_external_id' | 'tenant_in_use' | 'waba_taken' | 'phone_number_taken' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'too_many_streams' | 'template_paused' | 'template_disabled' | 'template_variables_wrong' | 'message_not_scheduled' | 'too_many_scheduled' | 'too_many_broadcasts' | 'broadcast_started' | 'broadcast_not_started' | 'broadcast_finished' | 'broadcast_empty' | 'broadcast_too_large' | 'conversation_of_group' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'outcome_unknown' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed' | 'insufficient_scope' | 'recipient_not_open' | 'recipient_opted_out' | 'unknown_opt_out' | 'opt_out_of_upstream' | 'invalid_signature' | 'media_url_expired' | 'invalid_media_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'erased' | 'unknown_customer' | 'unknown_conversation' | 'request_timeout' | 'body_too_large' | 'storage_quota_exceeded' | 'upload_quota_exceeded' | 'message_limit_reached' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'no_signing_key' | 'url_not_verified' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'delivery_settled' | 'attempt_under_way' | 'delivery_not_first' | 'delivery_held' | 'test_event_pending' | 'deliveries_pending' | 'buffer_needs_conversation_order' | 'endpoint_not_enabled' | 'tenant_suspended' | 'scope_not_grantable' | 'unknown_tenant' | 'unknown_waba' | 'unknown_key' | 'unknown_user' | 'user_exists' | 'user_differs' | 'too_many_links' | 'unknown_operations_hook' | 'too_many_operations_hooks' | 'key_differs' | 'external_id_taken' | 'tenant_has_external_id' | 'tenant_in_use' | 'waba_taken' | 'url_not_allowed' | 'unknown_setup_link' | 'too_many_setup_links' | 'signup_not_configured' | 'phone_number_taken' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'too_many_streams' | 'template_paused' | 'template_disabled' | 'template_variables_wrong' | 'message_not_scheduled' | 'too_many_scheduled' | 'too_many_broadcasts' | 'broadcast_started' | 'broadcast_not_started' | 'broadcast_finished' | 'broadcast_empty' | 'broadcast_too_large' | 'conversation_of_group' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'outcome_unknown' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+
+/**
+ * NewSetupLink
+ */
+export type NewSetupLink = {
+    id: string;
+    state: 'open' | 'started' | 'authorized' | 'subscribed' | 'registered' | 'done' | 'failed' | 'cancelled' | 'expired' | 'revoked';
+    /**
+     * `signup`: the customer consents in upstream’s dialog; `steps`: enters the id of the WABA and an access token.
+     */
+    mode: 'signup' | 'steps';
+    /**
+     * `cloud`: the number is registered for the API; `coexistence`: it stays in the WhatsApp Business app too.
+     */
+    connections: Array<'cloud' | 'coexistence'>;
+    reconnectPhoneNumberId: string | null;
+    failure: SetupFailure | null;
+    /**
+     * What is not as it should be although the number is connected.
+     */
+    attention: Array<'number_in_review' | 'no_endpoint'>;
+    wabaId: string | null;
+    phoneNumberId: string | null;
+    createdAt: string;
+    changedAt: string;
+    expiresAt: string;
+    url: string;
+};
 
 /**
  * NewWebhookEndpoint
@@ -192,7 +220,7 @@ export type NewWebhookEndpoint = {
  */
 export type OperationEvent = {
     id: string;
-    type: 'tenant.created' | 'tenant.updated' | 'tenant.suspended' | 'tenant.resumed' | 'tenant.removed' | 'waba.saved' | 'waba.removed' | 'waba.numbers_changed' | 'key.created' | 'key.updated' | 'key.revoked' | 'endpoint.created' | 'endpoint.updated' | 'endpoint.paused' | 'endpoint.disabled' | 'endpoint.enabled' | 'endpoint.deleted' | 'alert.opened' | 'alert.resolved' | 'erasure.done';
+    type: 'tenant.created' | 'tenant.updated' | 'tenant.suspended' | 'tenant.resumed' | 'tenant.removed' | 'waba.saved' | 'waba.removed' | 'waba.numbers_changed' | 'number.connected' | 'setup_link.done' | 'setup_link.failed' | 'setup_link.expired' | 'key.created' | 'key.updated' | 'key.revoked' | 'endpoint.created' | 'endpoint.updated' | 'endpoint.paused' | 'endpoint.disabled' | 'endpoint.enabled' | 'endpoint.deleted' | 'alert.opened' | 'alert.resolved' | 'erasure.done';
     occurredAt: string;
     sequence: number;
     tenant: {
@@ -457,6 +485,82 @@ export type SavedTenantUser = {
     lastSignInAt: string | null;
     inviteEndsAt: string | null;
     inviteUrl: string | null;
+};
+
+/**
+ * SetupFailure
+ */
+export type SetupFailure = {
+    /**
+     * A step of ours, or the step of the dialog at which the customer left it.
+     */
+    step: string;
+    code: 'login_cancelled' | 'flow_abandoned' | 'upstream_error' | 'code_expired' | 'permission_missing' | 'no_waba' | 'no_number' | 'waba_taken' | 'number_taken' | 'subscription_failed' | 'pin_required' | 'registration_refused' | 'registration_rate_limited' | 'coexistence_sync_late';
+    /**
+     * The link goes on from there, or from its beginning, when the customer tries again.
+     */
+    retryable: boolean;
+    message: string;
+    upstreamCode: number | null;
+    retryAt: string | null;
+};
+
+/**
+ * SetupLink
+ */
+export type SetupLink = {
+    id: string;
+    state: 'open' | 'started' | 'authorized' | 'subscribed' | 'registered' | 'done' | 'failed' | 'cancelled' | 'expired' | 'revoked';
+    /**
+     * `signup`: the customer consents in upstream’s dialog; `steps`: enters the id of the WABA and an access token.
+     */
+    mode: 'signup' | 'steps';
+    /**
+     * `cloud`: the number is registered for the API; `coexistence`: it stays in the WhatsApp Business app too.
+     */
+    connections: Array<'cloud' | 'coexistence'>;
+    reconnectPhoneNumberId: string | null;
+    failure: SetupFailure | null;
+    /**
+     * What is not as it should be although the number is connected.
+     */
+    attention: Array<'number_in_review' | 'no_endpoint'>;
+    wabaId: string | null;
+    phoneNumberId: string | null;
+    createdAt: string;
+    changedAt: string;
+    expiresAt: string;
+};
+
+/**
+ * SetupLinkInput
+ */
+export type SetupLinkInput = {
+    successUrl: string;
+    failureUrl: string;
+    /**
+     * `signup`: the customer consents in upstream’s dialog; `steps`: enters the id of the WABA and an access token.
+     */
+    mode?: 'signup' | 'steps';
+    /**
+     * `cloud`: the number is registered for the API; `coexistence`: it stays in the WhatsApp Business app too.
+     */
+    connections?: Array<'cloud' | 'coexistence'>;
+    reconnectPhoneNumberId?: string;
+    expiresInHours?: number;
+    /**
+     * Anything: it comes back with the customer, in `state`.
+     */
+    state?: string;
+};
+
+/**
+ * SetupLinkList
+ */
+export type SetupLinkList = {
+    data: Array<SetupLink>;
+    hasMore: boolean;
+    nextCursor: string | null;
 };
 
 /**
@@ -2475,6 +2579,10 @@ export type CreatePortalSessionErrors = {
      */
     415: Error;
     /**
+     * `url_not_allowed`: The address is not at an origin of the product.
+     */
+    422: Error;
+    /**
      * `rate_limit_exceeded`: Too many requests.
      */
     429: Error;
@@ -2498,6 +2606,289 @@ export type CreatePortalSessionResponses = {
 };
 
 export type CreatePortalSessionResponse = CreatePortalSessionResponses[keyof CreatePortalSessionResponses];
+
+export type ListSetupLinksData = {
+    body?: never;
+    path: {
+        /**
+         * Your own id of the tenant: 1 to 128 letters, digits or `. _ ~ -`. It stands in logs, so use no phone number and no address.
+         */
+        externalId: string;
+    };
+    query?: {
+        /**
+         * How many entries a page has at most.
+         */
+        limit?: number;
+        /**
+         * `nextCursor` of the previous page, with the same filters. Left out: the first page.
+         */
+        cursor?: string;
+        /**
+         * Only those in this state.
+         */
+        state?: 'open' | 'started' | 'authorized' | 'subscribed' | 'registered' | 'done' | 'failed' | 'cancelled' | 'expired' | 'revoked';
+    };
+    url: '/api/platform/tenants/{externalId}/setup-links';
+};
+
+export type ListSetupLinksErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_cursor`: The cursor is not valid for this list.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     *
+     * `ip_not_allowed`: The API key may not be used from this address.
+     */
+    403: Error;
+    /**
+     * `unknown_tenant`: There is no such tenant.
+     */
+    404: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type ListSetupLinksError = ListSetupLinksErrors[keyof ListSetupLinksErrors];
+
+export type ListSetupLinksResponses = {
+    /**
+     * A page of links.
+     */
+    200: SetupLinkList;
+};
+
+export type ListSetupLinksResponse = ListSetupLinksResponses[keyof ListSetupLinksResponses];
+
+export type CreateSetupLinkData = {
+    body: SetupLinkInput;
+    path: {
+        /**
+         * Your own id of the tenant: 1 to 128 letters, digits or `. _ ~ -`. It stands in logs, so use no phone number and no address.
+         */
+        externalId: string;
+    };
+    query?: never;
+    url: '/api/platform/tenants/{externalId}/setup-links';
+};
+
+export type CreateSetupLinkErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_json`: The body is not valid JSON.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     *
+     * `ip_not_allowed`: The API key may not be used from this address.
+     *
+     * `tenant_suspended`: The business is suspended: it receives messages, and sends and changes nothing.
+     */
+    403: Error;
+    /**
+     * `unknown_tenant`: There is no such tenant.
+     */
+    404: Error;
+    /**
+     * `signup_not_configured`: No app is configured in whose dialog customers could connect numbers.
+     *
+     * `too_many_setup_links`: The tenant has five open set-up links.
+     */
+    409: Error;
+    /**
+     * `body_too_large`: The request body is too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
+     */
+    415: Error;
+    /**
+     * `url_not_allowed`: The address is not at an origin of the product.
+     *
+     * `unknown_phone_number`: The WABA has no such phone number.
+     */
+    422: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type CreateSetupLinkError = CreateSetupLinkErrors[keyof CreateSetupLinkErrors];
+
+export type CreateSetupLinkResponses = {
+    /**
+     * The link. Its `url` is in this answer and nowhere else.
+     */
+    201: NewSetupLink;
+};
+
+export type CreateSetupLinkResponse = CreateSetupLinkResponses[keyof CreateSetupLinkResponses];
+
+export type RevokeSetupLinkData = {
+    body?: never;
+    path: {
+        /**
+         * Your own id of the tenant: 1 to 128 letters, digits or `. _ ~ -`. It stands in logs, so use no phone number and no address.
+         */
+        externalId: string;
+        /**
+         * The id of the link.
+         */
+        setupLinkId: string;
+    };
+    query?: never;
+    url: '/api/platform/tenants/{externalId}/setup-links/{setupLinkId}';
+};
+
+export type RevokeSetupLinkErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     *
+     * `ip_not_allowed`: The API key may not be used from this address.
+     */
+    403: Error;
+    /**
+     * `unknown_tenant`: There is no such tenant.
+     *
+     * `unknown_setup_link`: The tenant has no such set-up link.
+     */
+    404: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type RevokeSetupLinkError = RevokeSetupLinkErrors[keyof RevokeSetupLinkErrors];
+
+export type RevokeSetupLinkResponses = {
+    /**
+     * The link, as it is now.
+     */
+    200: SetupLink;
+};
+
+export type RevokeSetupLinkResponse = RevokeSetupLinkResponses[keyof RevokeSetupLinkResponses];
+
+export type GetSetupLinkData = {
+    body?: never;
+    path: {
+        /**
+         * Your own id of the tenant: 1 to 128 letters, digits or `. _ ~ -`. It stands in logs, so use no phone number and no address.
+         */
+        externalId: string;
+        /**
+         * The id of the link.
+         */
+        setupLinkId: string;
+    };
+    query?: never;
+    url: '/api/platform/tenants/{externalId}/setup-links/{setupLinkId}';
+};
+
+export type GetSetupLinkErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     *
+     * `ip_not_allowed`: The API key may not be used from this address.
+     */
+    403: Error;
+    /**
+     * `unknown_tenant`: There is no such tenant.
+     *
+     * `unknown_setup_link`: The tenant has no such set-up link.
+     */
+    404: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type GetSetupLinkError = GetSetupLinkErrors[keyof GetSetupLinkErrors];
+
+export type GetSetupLinkResponses = {
+    /**
+     * The link.
+     */
+    200: SetupLink;
+};
+
+export type GetSetupLinkResponse = GetSetupLinkResponses[keyof GetSetupLinkResponses];
 
 export type PutBrandData = {
     body?: BrandInput;

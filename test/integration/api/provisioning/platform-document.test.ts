@@ -7,11 +7,14 @@ import {
   operationsOf,
   validatorOf,
 } from '../../../support/openapi-document.ts';
-import { apiOfFile } from '../api-harness.ts';
+import { apiOfFile, testConfig } from '../api-harness.ts';
 import { pathOf } from '../documented-requests.ts';
 import { fresh, platformClient } from './platform-client.ts';
 
-const api = apiOfFile();
+const PRODUCT = 'https://crm.example';
+const api = apiOfFile(async () => ({
+  config: testConfig({ HELIOGRAPH_PORTAL_PRODUCT_ORIGINS: PRODUCT }),
+}));
 
 let document: OpenApiDocument;
 
@@ -77,12 +80,19 @@ test('what the API answers follows the document', async () => {
     putOperationsHook: { url: 'https://93.184.216.34/operations' },
     rotateOperationsHookSecret: { overlapHours: 1 },
     createPortalSession: { user: { externalId: 'u_17', email: 'asha@store.example' }, role: 'member' },
+    createSetupLink: { successUrl: PRODUCT, failureUrl: PRODUCT, mode: 'steps' },
     putBrand: { name: null },
     putTenantBrand: { accentColor: '#0b5cad' },
     removeTenant: { confirm: name },
   };
   const last = [
-    ...['endPortalSessions', 'deleteOperationsHook', 'deleteTenantUser', 'deleteTenantKey'],
+    ...[
+      'revokeSetupLink',
+      'endPortalSessions',
+      'deleteOperationsHook',
+      'deleteTenantUser',
+      'deleteTenantKey',
+    ],
     ...['deleteTenantEndpoint', 'removeWaba', 'removeTenant'],
   ];
   const all = operationsOf(document).filter(({ operationId }) => operationId !== 'getPlatformDocument');
@@ -90,13 +100,16 @@ test('what the API answers follows the document', async () => {
     last.includes(operationId)
       ? 3 + last.indexOf(operationId)
       : ['PUT', 'POST', 'GET', 'PATCH'].indexOf(method) / 2;
+  let setupLink = '';
   for (const operation of all.toSorted((a, b) => rank(a) - rank(b))) {
     const { operationId = '', responses } = operation;
     const path = pathOf(operation)
       .replace('acme', name)
       .replace('900000000000101', wabaId)
+      .replace('sl_17', setupLink)
       .replace('/api/platform', '');
     const { status, body } = await ask(operation.method as 'GET', path, bodies[operationId]);
+    if (operationId === 'createSetupLink') setupLink = body.id;
     const answer = responses[status];
     expect([operationId, status, status < 300]).toEqual([operationId, status, true]);
     const type = typeof body === 'string' ? 'text/csv' : 'application/json';

@@ -56,6 +56,7 @@ test('the admin command line explains every command with an example of it, and o
       .concat('list-tenant-users', 'put-tenant-user', 'delete-tenant-user')
       .concat('get-tenant-usage', 'put-usage-alert')
       .concat('create-portal-session', 'end-portal-sessions')
+      .concat('create-setup-link', 'list-setup-links', 'get-setup-link', 'revoke-setup-link')
       .concat('put-brand', 'put-tenant-brand')
       .concat('list-platform-audit', 'list-operation-events')
       .concat('list-operations-hooks', 'get-operations-hook', 'put-operations-hook', 'delete-operations-hook')

@@ -234,6 +234,46 @@ class AsyncApi(AsyncCore):
         """
         return await self._call(models.EndedPortalSessions.model_validate_json, "DELETE", f"/api/platform/tenants/{path_part(external_id)}/portal-sessions", query={"user": user, "id": id})
 
+    async def create_setup_link(self, external_id: str, body: requests.SetupLinkInput) -> models.NewSetupLink:
+        """Make a link by which a customer connects a number.
+
+        On its page the customer consents in the dialog of upstream and picks a number; the rest, from subscribing the app to registering the number, is done and repeated by the service. The link works in one browser from then on. `successUrl` and `failureUrl` must be at an origin of `HELIOGRAPH_PORTAL_PRODUCT_ORIGINS`; the customer is led there with `setupLink`, `status`, `wabaId`, `phoneNumberId`, `code` and `state`. That is a convenience: what happened, `setup_link.done` of the operation events and GET of the link tell. A link expires after `expiresInHours` (168 unless given). A tenant has five open links at most. Without an app in the settings, `signup` returns 409 `signup_not_configured`, and `steps` makes a link all the same.
+
+        Scope: `setup_links`.
+        """
+        return await self._call(models.NewSetupLink.model_validate_json, "POST", f"/api/platform/tenants/{path_part(external_id)}/setup-links", body=body)
+
+    async def list_setup_links(self, external_id: str, *, limit: int | None = None, cursor: str | None = None, state: Literal["open", "started", "authorized", "subscribed", "registered", "done", "failed", "cancelled", "expired", "revoked"] | None = None) -> models.SetupLinkList:
+        """List the set-up links of a tenant.
+
+        The newest first. Links that have ended are kept for 30 days after their time.
+
+        Scope: `read`.
+        """
+        return await self._call(models.SetupLinkList.model_validate_json, "GET", f"/api/platform/tenants/{path_part(external_id)}/setup-links", query={"limit": limit, "cursor": cursor, "state": state})
+
+    def iter_setup_links(self, external_id: str, *, limit: int | None = None, cursor: str | None = None, state: Literal["open", "started", "authorized", "subscribed", "registered", "done", "failed", "cancelled", "expired", "revoked"] | None = None) -> AsyncIterator[models.SetupLink]:
+        """The entries of all pages of `list_setup_links`, which are asked for while you read."""
+        return self._pages(lambda cursor: self.list_setup_links(external_id, limit=limit, cursor=cursor, state=state), cursor)
+
+    async def get_setup_link(self, external_id: str, setup_link_id: str) -> models.SetupLink:
+        """Get a set-up link.
+
+        How far the customer is, or why it failed. The link itself is not shown again.
+
+        Scope: `read`.
+        """
+        return await self._call(models.SetupLink.model_validate_json, "GET", f"/api/platform/tenants/{path_part(external_id)}/setup-links/{path_part(setup_link_id)}")
+
+    async def revoke_setup_link(self, external_id: str, setup_link_id: str) -> models.SetupLink:
+        """Revoke a set-up link.
+
+        Its page does nothing any more, and its workflow is cancelled. What it has done stays: a WABA that was added is the tenant’s. A link that has ended stays as it is.
+
+        Scope: `setup_links`.
+        """
+        return await self._call(models.SetupLink.model_validate_json, "DELETE", f"/api/platform/tenants/{path_part(external_id)}/setup-links/{path_part(setup_link_id)}")
+
     async def put_brand(self, body: requests.BrandInput | None = None) -> models.Brand:
         """Set name, logo and colour of the portal.
 

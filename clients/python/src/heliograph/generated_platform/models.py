@@ -81,12 +81,31 @@ class EndedPortalSessions(Model):
     ended: int
 
 
-ErrorCode: TypeAlias = "Literal[\"invalid_api_key\", \"expired_api_key\", \"ip_not_allowed\", \"insufficient_scope\", \"recipient_not_open\", \"recipient_opted_out\", \"unknown_opt_out\", \"opt_out_of_upstream\", \"invalid_signature\", \"media_url_expired\", \"invalid_media_signature\", \"verification_failed\", \"invalid_parameter\", \"invalid_cursor\", \"invalid_request\", \"invalid_json\", \"not_found\", \"route_not_found\", \"method_not_allowed\", \"erased\", \"unknown_customer\", \"unknown_conversation\", \"request_timeout\", \"body_too_large\", \"storage_quota_exceeded\", \"upload_quota_exceeded\", \"message_limit_reached\", \"unsupported_media_type\", \"waiting_choice_required\", \"secret_in_use\", \"no_signing_key\", \"url_not_verified\", \"url_is_webhook_endpoint\", \"no_operations_url\", \"too_many_endpoints\", \"nothing_to_replay\", \"delivery_settled\", \"attempt_under_way\", \"delivery_not_first\", \"delivery_held\", \"test_event_pending\", \"deliveries_pending\", \"buffer_needs_conversation_order\", \"endpoint_not_enabled\", \"tenant_suspended\", \"scope_not_grantable\", \"unknown_tenant\", \"unknown_waba\", \"unknown_key\", \"unknown_user\", \"user_exists\", \"user_differs\", \"too_many_links\", \"unknown_operations_hook\", \"too_many_operations_hooks\", \"key_differs\", \"external_id_taken\", \"tenant_has_external_id\", \"tenant_in_use\", \"waba_taken\", \"phone_number_taken\", \"too_many_replays\", \"replay_finished\", \"replay_too_large\", \"invalid_url\", \"unknown_phone_number\", \"unknown_endpoint\", \"unknown_delivery\", \"unknown_media\", \"media_expired\", \"wrong_media_type\", \"unsupported_file_type\", \"file_too_large\", \"invalid_multipart\", \"too_many_uploads\", \"too_many_streams\", \"template_paused\", \"template_disabled\", \"template_variables_wrong\", \"message_not_scheduled\", \"too_many_scheduled\", \"too_many_broadcasts\", \"broadcast_started\", \"broadcast_not_started\", \"broadcast_finished\", \"broadcast_empty\", \"broadcast_too_large\", \"conversation_of_group\", \"message_not_inbound\", \"payment_configuration_required\", \"idempotency_key_in_flight\", \"idempotency_key_reused\", \"upstream_refused\", \"access_token_missing\", \"upstream_unavailable\", \"outcome_unknown\", \"message_not_sent\", \"rate_limit_exceeded\", \"headers_too_large\", \"internal_error\", \"service_unavailable\"] | str"
+ErrorCode: TypeAlias = "Literal[\"invalid_api_key\", \"expired_api_key\", \"ip_not_allowed\", \"insufficient_scope\", \"recipient_not_open\", \"recipient_opted_out\", \"unknown_opt_out\", \"opt_out_of_upstream\", \"invalid_signature\", \"media_url_expired\", \"invalid_media_signature\", \"verification_failed\", \"invalid_parameter\", \"invalid_cursor\", \"invalid_request\", \"invalid_json\", \"not_found\", \"route_not_found\", \"method_not_allowed\", \"erased\", \"unknown_customer\", \"unknown_conversation\", \"request_timeout\", \"body_too_large\", \"storage_quota_exceeded\", \"upload_quota_exceeded\", \"message_limit_reached\", \"unsupported_media_type\", \"waiting_choice_required\", \"secret_in_use\", \"no_signing_key\", \"url_not_verified\", \"url_is_webhook_endpoint\", \"no_operations_url\", \"too_many_endpoints\", \"nothing_to_replay\", \"delivery_settled\", \"attempt_under_way\", \"delivery_not_first\", \"delivery_held\", \"test_event_pending\", \"deliveries_pending\", \"buffer_needs_conversation_order\", \"endpoint_not_enabled\", \"tenant_suspended\", \"scope_not_grantable\", \"unknown_tenant\", \"unknown_waba\", \"unknown_key\", \"unknown_user\", \"user_exists\", \"user_differs\", \"too_many_links\", \"unknown_operations_hook\", \"too_many_operations_hooks\", \"key_differs\", \"external_id_taken\", \"tenant_has_external_id\", \"tenant_in_use\", \"waba_taken\", \"url_not_allowed\", \"unknown_setup_link\", \"too_many_setup_links\", \"signup_not_configured\", \"phone_number_taken\", \"too_many_replays\", \"replay_finished\", \"replay_too_large\", \"invalid_url\", \"unknown_phone_number\", \"unknown_endpoint\", \"unknown_delivery\", \"unknown_media\", \"media_expired\", \"wrong_media_type\", \"unsupported_file_type\", \"file_too_large\", \"invalid_multipart\", \"too_many_uploads\", \"too_many_streams\", \"template_paused\", \"template_disabled\", \"template_variables_wrong\", \"message_not_scheduled\", \"too_many_scheduled\", \"too_many_broadcasts\", \"broadcast_started\", \"broadcast_not_started\", \"broadcast_finished\", \"broadcast_empty\", \"broadcast_too_large\", \"conversation_of_group\", \"message_not_inbound\", \"payment_configuration_required\", \"idempotency_key_in_flight\", \"idempotency_key_reused\", \"upstream_refused\", \"access_token_missing\", \"upstream_unavailable\", \"outcome_unknown\", \"message_not_sent\", \"rate_limit_exceeded\", \"headers_too_large\", \"internal_error\", \"service_unavailable\"] | str"
+
+
+class NewSetupLink(Model):
+    id: str
+    state: Literal["open", "started", "authorized", "subscribed", "registered", "done", "failed", "cancelled", "expired", "revoked"] | str
+    mode: Literal["signup", "steps"] | str
+    """`signup`: the customer consents in upstream’s dialog; `steps`: enters the id of the WABA and an access token."""
+    connections: list[Literal["cloud", "coexistence"] | str]
+    """`cloud`: the number is registered for the API; `coexistence`: it stays in the WhatsApp Business app too."""
+    reconnect_phone_number_id: str | None = Field(alias="reconnectPhoneNumberId")
+    failure: SetupFailure | None
+    attention: list[Literal["number_in_review", "no_endpoint"] | str]
+    """What is not as it should be although the number is connected."""
+    waba_id: str | None = Field(alias="wabaId")
+    phone_number_id: str | None = Field(alias="phoneNumberId")
+    created_at: datetime = Field(alias="createdAt")
+    changed_at: datetime = Field(alias="changedAt")
+    expires_at: datetime = Field(alias="expiresAt")
+    url: str
 
 
 class OperationEvent(Model):
     id: str
-    type: Literal["tenant.created", "tenant.updated", "tenant.suspended", "tenant.resumed", "tenant.removed", "waba.saved", "waba.removed", "waba.numbers_changed", "key.created", "key.updated", "key.revoked", "endpoint.created", "endpoint.updated", "endpoint.paused", "endpoint.disabled", "endpoint.enabled", "endpoint.deleted", "alert.opened", "alert.resolved", "erasure.done"] | str
+    type: Literal["tenant.created", "tenant.updated", "tenant.suspended", "tenant.resumed", "tenant.removed", "waba.saved", "waba.removed", "waba.numbers_changed", "number.connected", "setup_link.done", "setup_link.failed", "setup_link.expired", "key.created", "key.updated", "key.revoked", "endpoint.created", "endpoint.updated", "endpoint.paused", "endpoint.disabled", "endpoint.enabled", "endpoint.deleted", "alert.opened", "alert.resolved", "erasure.done"] | str
     occurred_at: datetime = Field(alias="occurredAt")
     sequence: int
     tenant: OperationEventTenant | None
@@ -255,6 +274,41 @@ class SavedTenantUser(Model):
     last_sign_in_at: datetime | None = Field(alias="lastSignInAt")
     invite_ends_at: datetime | None = Field(alias="inviteEndsAt")
     invite_url: str | None = Field(alias="inviteUrl")
+
+
+class SetupFailure(Model):
+    step: str
+    """A step of ours, or the step of the dialog at which the customer left it."""
+    code: Literal["login_cancelled", "flow_abandoned", "upstream_error", "code_expired", "permission_missing", "no_waba", "no_number", "waba_taken", "number_taken", "subscription_failed", "pin_required", "registration_refused", "registration_rate_limited", "coexistence_sync_late"] | str
+    retryable: bool
+    """The link goes on from there, or from its beginning, when the customer tries again."""
+    message: str
+    upstream_code: int | None = Field(alias="upstreamCode")
+    retry_at: datetime | None = Field(alias="retryAt")
+
+
+class SetupLink(Model):
+    id: str
+    state: Literal["open", "started", "authorized", "subscribed", "registered", "done", "failed", "cancelled", "expired", "revoked"] | str
+    mode: Literal["signup", "steps"] | str
+    """`signup`: the customer consents in upstream’s dialog; `steps`: enters the id of the WABA and an access token."""
+    connections: list[Literal["cloud", "coexistence"] | str]
+    """`cloud`: the number is registered for the API; `coexistence`: it stays in the WhatsApp Business app too."""
+    reconnect_phone_number_id: str | None = Field(alias="reconnectPhoneNumberId")
+    failure: SetupFailure | None
+    attention: list[Literal["number_in_review", "no_endpoint"] | str]
+    """What is not as it should be although the number is connected."""
+    waba_id: str | None = Field(alias="wabaId")
+    phone_number_id: str | None = Field(alias="phoneNumberId")
+    created_at: datetime = Field(alias="createdAt")
+    changed_at: datetime = Field(alias="changedAt")
+    expires_at: datetime = Field(alias="expiresAt")
+
+
+class SetupLinkList(Model):
+    data: list[SetupLink]
+    has_more: bool = Field(alias="hasMore")
+    next_cursor: str | None = Field(alias="nextCursor")
 
 
 class Tenant(Model):

@@ -77,6 +77,19 @@ class PortalSessionInputUser(TypedDict):
     mfa: NotRequired[bool]
 
 
+class SetupLinkInput(TypedDict):
+    successUrl: str
+    failureUrl: str
+    mode: NotRequired[Literal["signup", "steps"]]
+    """`signup`: the customer consents in upstream’s dialog; `steps`: enters the id of the WABA and an access token."""
+    connections: NotRequired[list[Literal["cloud", "coexistence"]]]
+    """`cloud`: the number is registered for the API; `coexistence`: it stays in the WhatsApp Business app too."""
+    reconnectPhoneNumberId: NotRequired[str]
+    expiresInHours: NotRequired[int]
+    state: NotRequired[str]
+    """Anything: it comes back with the customer, in `state`."""
+
+
 class TenantChange(TypedDict):
     businessName: NotRequired[str]
     state: NotRequired[Literal["active", "suspended"]]

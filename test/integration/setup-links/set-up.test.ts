@@ -1,0 +1,531 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findWaba, listPhoneNumbers, openAccessToken } from '../../../src/features/accounts/accounts.ts';
+import { numberPin } from '../../../src/features/accounts/number-pins.ts';
+import { forgetOldSetupLinks } from '../../../src/features/setup-links/setup-link-store.ts';
+import { expireSetupLinks } from '../../../src/features/setup-links/setup-links.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { execute, query, queryColumn } from '../../../src/platform/postgres/sql.ts';
+import { freshTenant, testSecretBox } from '../../support/test-accounts.ts';
+import { createTestDatabase } from '../../support/test-database.ts';
+import { type CallName, refusedWith } from './played-upstream.ts';
+import {
+  authorizedLink,
+  begin,
+  linkOf,
+  newCustomer,
+  newLink,
+  revoke,
+  run,
+  type SetupStack,
+  setupStack,
+} from './setup-stack.ts';
+
+let database: Database;
+let close: () => Promise<void> = async () => {};
+let stack: SetupStack;
+
+beforeAll(async () => {
+  ({ database, close } = await createTestDatabase());
+  stack = setupStack(database);
+});
+afterAll(() => close());
+
+const actionsOf = (tenantId: string) =>
+  queryColumn<string>(database, 'select action from audit_log where tenant_id = :tenantId order by id', {
+    tenantId,
+  });
+
+async function tasksOf(id: string): Promise<number> {
+  const text = 'select workflow_id from workflow_tasks where workflow_id = :workflowId';
+  return (await query(database, text, { workflowId: `setUp/sl_${id}` })).length;
+}
+
+/** The end of a failed link, in short. */
+async function failureOf(id: string) {
+  const { state, failure } = await linkOf(stack, id);
+  return [state, failure?.step, failure?.code, failure?.retryable];
+}
+
+describe('a number is connected', () => {
+  test('from the dialog to the end: the tenant has the WABA, the app is subscribed, the number registered', async () => {
+    const shop = await newCustomer(stack);
+    const { id, accessToken, own } = await authorizedLink(stack, shop.tenantId, [shop.wabaId]);
+    expect(await run(stack, id)).toMatchObject({ end: 'done' });
+    const link = await linkOf(stack, id);
+    expect(link).toMatchObject({
+      state: 'done',
+      wabaId: shop.wabaId,
+      phoneNumberId: shop.number,
+      tokenSealed: null,
+    });
+    expect(await openAccessToken({ database, secretBox: testSecretBox }, shop.wabaId)).toBe(accessToken);
+    expect(shop.waba).toMatchObject({
+      isSubscribed: true,
+      override: 'https://gateway.example/upstream/webhook',
+    });
+    const registered = shop.waba.numbers.get(shop.number);
+    expect(registered).toMatchObject({ isRegistered: true, pin: expect.stringMatching(/^\d{6}$/) });
+    expect(await numberPin({ database, secretBox: testSecretBox }, shop.number)).toBe(registered?.pin);
+    const actions = await actionsOf(shop.tenantId);
+    expect(actions.filter((one) => /^(setup_link|number|waba)\./.test(one))).toEqual([
+      'setup_link.created',
+      'setup_link.authorized',
+      'waba.saved',
+      'number.connected',
+      'setup_link.done',
+    ]);
+    expect(await tasksOf(id)).toBe(0);
+    const visit = await stack.setup.see(own);
+    expect(visit?.returnUrl).toBe(
+      `https://crm.example/done?setupLink=${own.id}&status=done&wabaId=${shop.wabaId}&phoneNumberId=${shop.number}&state=visit-42`,
+    );
+  });
+
+  test('by an access token, on a link with steps', async () => {
+    const shop = await newCustomer(stack);
+    const { link, token } = await newLink(stack, shop.tenantId, { mode: 'steps' });
+    const { own } = await begin(stack, token);
+    expect(await stack.setup.see(own)).toMatchObject({ asks: { for: 'token' } });
+    const accessToken = stack.upstream.consent([shop.wabaId]).token;
+    const wrong = { wabaId: shop.wabaId, accessToken: 'EAAG-of-nobody' };
+    await expect(stack.setup.giveToken(own, wrong)).rejects.toMatchObject({ param: 'accessToken' });
+    expect((await linkOf(stack, link.id)).state).toBe('started');
+    await stack.setup.giveToken(own, { wabaId: shop.wabaId, accessToken });
+    expect(await run(stack, link.id)).toMatchObject({ end: 'done' });
+    expect((await findWaba(database, shop.wabaId))?.tenantId).toBe(shop.tenantId);
+  });
+
+  test('a number that stays in the WhatsApp Business app is not registered; what the app has is copied', async () => {
+    const shop = await newCustomer(stack);
+    Object.assign(shop.waba.numbers.get(shop.number) ?? {}, { isInApp: true });
+    const before = stack.upstream.count('syncBusinessApp');
+    const { id } = await authorizedLink(stack, shop.tenantId, [shop.wabaId]);
+    expect(await run(stack, id)).toMatchObject({ end: 'done' });
+    expect(shop.waba.numbers.get(shop.number)?.isRegistered).toBe(false);
+    expect(stack.upstream.count('syncBusinessApp') - before).toBe(2);
+  });
+
+  test('a link for the cloud alone takes no number out of the app', async () => {
+    const shop = await newCustomer(stack);
+    Object.assign(shop.waba.numbers.get(shop.number) ?? {}, { isInApp: true });
+    const { id } = await authorizedLink(stack, shop.tenantId, [shop.wabaId], { connections: ['cloud'] });
+    expect(await run(stack, id)).toMatchObject({ end: 'failed' });
+    expect(await failureOf(id)).toEqual(['failed', 'register', 'registration_refused', false]);
+  });
+
+  test('a name in review is attention, no failure', async () => {
+    const shop = await newCustomer(stack);
+    Object.assign(shop.waba.numbers.get(shop.number) ?? {}, { isInReview: true });
+    const { id } = await authorizedLink(stack, shop.tenantId, [shop.wabaId]);
+    await run(stack, id);
+    expect(await linkOf(stack, id)).toMatchObject({ state: 'done', attention: ['number_in_review'] });
+  });
+
+  test('of several WABAs and numbers the customer chooses, from what upstream names for the token', async () => {
+    const [one, two] = [await newCustomer(stack), await newCustomer(stack, 2)];
+    const { id, own } = await authorizedLink(stack, two.tenantId, [one.wabaId, two.wabaId]);
+    expect(await run(stack, id)).toMatchObject({ end: 'waits for the customer' });
+    expect(await tasksOf(id)).toBe(0);
+    const visit = await stack.setup.see(own);
+    expect(visit?.asks).toMatchObject({ for: 'waba', options: [{ id: one.wabaId }, { id: two.wabaId }] });
+    const foreign = await newCustomer(stack);
+    await expect(stack.setup.choose(own, foreign.wabaId)).rejects.toMatchObject({ code: 'invalid_value' });
+    await stack.setup.choose(own, two.wabaId);
+    expect(await tasksOf(id)).toBe(1);
+    expect(await run(stack, id)).toMatchObject({ end: 'waits for the customer' });
+    expect((await stack.setup.see(own))?.asks).toMatchObject({ for: 'number' });
+    await stack.setup.choose(own, two.numbers[1] ?? '');
+    expect(await run(stack, id)).toMatchObject({ end: 'done' });
+    expect(await linkOf(stack, id)).toMatchObject({ wabaId: two.wabaId, phoneNumberId: two.numbers[1] });
+    expect((await listPhoneNumbers(database, two.wabaId)).map((each) => each.phoneNumberId)).toEqual([
+      two.numbers[1],
+    ]);
+    expect(await findWaba(database, one.wabaId)).toBeNull();
+  });
+
+  test('two links of one tenant and one of another go on side by side', async () => {
+    const [a, b] = [await newCustomer(stack), await newCustomer(stack)];
+    const c = { ...(await newCustomer(stack)), tenantId: a.tenantId };
+    const links = await Promise.all(
+      [a, b, c].map(async (shop) => ({
+        shop,
+        link: await authorizedLink(stack, shop.tenantId, [shop.wabaId]),
+      })),
+    );
+    await Promise.all(links.map(({ link }) => run(stack, link.id)));
+    for (const { shop, link } of links) {
+      expect((await linkOf(stack, link.id)).state).toBe('done');
+      expect((await findWaba(database, shop.wabaId))?.tenantId).toBe(shop.tenantId);
+    }
+  });
+});
+
+describe('a step is repeated without harm', () => {
+  const DIES: [CallName, number][] = [
+    ['readTokenRights', 1],
+    ['listPhoneNumbers', 1],
+    ['listSubscribedApps', 1],
+    ['subscribeApp', 1],
+    ['subscribeApp', 2],
+    ['readNumberSetup', 1],
+    ['registerNumber', 1],
+    ['readNumberSetup', 2],
+  ];
+
+  test.each(DIES)(
+    'the process dies behind call %s, number %i: the next one ends the set-up',
+    async (name, nth) => {
+      const shop = await newCustomer(stack);
+      const { id, accessToken } = await authorizedLink(stack, shop.tenantId, [shop.wabaId]);
+      const die = async () => {
+        throw new Error('the process died');
+      };
+      const fine = async () => undefined;
+      stack.upstream.failNext(name, ...Array.from({ length: nth - 1 }, () => fine), die);
+      await expect(run(stack, id)).rejects.toThrow('the process died');
+      expect((await linkOf(stack, id)).state).not.toBe('done');
+      expect(await tasksOf(id)).toBe(1);
+      const before = stack.upstream.count('registerNumber');
+      expect(await run(stack, id)).toMatchObject({ end: 'done' });
+      // A number that upstream has registered is not registered again: ten are allowed in three days.
+      expect(stack.upstream.count('registerNumber') - before).toBe(
+        name === 'registerNumber' || (name === 'readNumberSetup' && nth === 2) ? 0 : 1,
+      );
+      expect(await openAccessToken({ database, secretBox: testSecretBox }, shop.wabaId)).toBe(accessToken);
+      const actions = await actionsOf(shop.tenantId);
+      expect(actions.filter((one) => one === 'number.connected')).toHaveLength(1);
+    },
+  );
+
+  test('the process dies between the two copies of the app: each is asked for, and a refused repetition is no failure', async () => {
+    const shop = await newCustomer(stack);
+    Object.assign(shop.waba.numbers.get(shop.number) ?? {}, { isInApp: true });
+    const { id } = await authorizedLink(stack, shop.tenantId, [shop.wabaId]);
+    stack.upstream.failNext('syncBusinessApp', async () => {
+      throw new Error('the process died');
+    });
+    await expect(run(stack, id)).rejects.toThrow('the process died');
+    stack.upstream.failNext('syncBusinessApp', refusedWith(2_593_107));
+    expect(await run(stack, id)).toMatchObject({ end: 'done' });
+  });
+
+  test('upstream that does not answer is asked again, after growing waits', async () => {
+    const shop = await newCustomer(stack);
+    const { id } = await authorizedLink(stack, shop.tenantId, [shop.wabaId]);
+    const away = refusedWith(null, { httpStatus: null, transient: true });
+    stack.upstream.failNext('registerNumber', away, away, away);
+    const waits = [await run(stack, id), await run(stack, id), await run(stack, id)];
+    expect(waits.map(({ end, waitMs }) => [end, Math.round(waitMs / 1_000)])).toEqual([
+      [null, 1],
+      [null, 2],
+      [null, expect.any(Number)],
+    ]);
+    expect(waits[2]?.waitMs).toBeGreaterThan(4_000);
+    expect(await tasksOf(id)).toBe(1);
+    expect(await run(stack, id)).toMatchObject({ end: 'done' });
+  });
+});
+
+describe('the dialog', () => {
+  test('a code that is 31 seconds old is code_expired, and the customer begins again', async () => {
+    const shop = await newCustomer(stack);
+    const { link, token } = await newLink(stack, shop.tenantId);
+    const first = await begin(stack, token);
+    const { code } = stack.upstream.consent([shop.wabaId]);
+    stack.upstream.passTime(31_000);
+    await first.finish({ code });
+    expect(await failureOf(link.id)).toEqual(['failed', 'login', 'code_expired', true]);
+    expect((await stack.setup.see(first.own))?.asks).toEqual({ for: 'start' });
+    const again = await begin(stack, token);
+    await again.finish({ code: stack.upstream.consent([shop.wabaId]).code });
+    expect(await run(stack, link.id)).toMatchObject({ end: 'done' });
+  });
+
+  test('one code that comes twice at once counts once', async () => {
+    const shop = await newCustomer(stack);
+    const { link, token } = await newLink(stack, shop.tenantId);
+    const browser = await begin(stack, token);
+    const { code } = stack.upstream.consent([shop.wabaId]);
+    await Promise.all(Array.from({ length: 5 }, () => browser.finish({ code })));
+    // Upstream refuses the others, and what it refuses undoes nothing, whichever is written first.
+    expect(await linkOf(stack, link.id)).toMatchObject({ state: 'authorized', failure: null });
+    expect(await tasksOf(link.id)).toBe(1);
+  });
+
+  test('cancelled, or left at a step: the link is as good as before', async () => {
+    const shop = await newCustomer(stack);
+    const { link, token } = await newLink(stack, shop.tenantId);
+    await (await begin(stack, token)).finish({ error: 'access_denied', error_reason: 'user_denied' });
+    expect(await failureOf(link.id)).toEqual(['cancelled', 'login', 'login_cancelled', true]);
+    const browser = await begin(stack, token);
+    await browser.finish({ error: 'access_denied', current_step: 'PHONE_NUMBER_SETUP' });
+    expect(await failureOf(link.id)).toEqual(['cancelled', 'PHONE_NUMBER_SETUP', 'flow_abandoned', true]);
+    expect((await stack.setup.see(browser.own))?.asks).toEqual({ for: 'start' });
+    expect((await actionsOf(shop.tenantId)).filter((one) => one === 'setup_link.failed')).toEqual([]);
+  });
+
+  test('a forged state, and one of another link or browser, changes nothing', async () => {
+    const [shop, other] = [await newCustomer(stack), await newCustomer(stack)];
+    const { link, token } = await newLink(stack, shop.tenantId);
+    const browser = await begin(stack, token);
+    const attacker = await begin(stack, (await newLink(stack, other.tenantId)).token);
+    const { code } = stack.upstream.consent([shop.wabaId]);
+    const before = stack.upstream.count('exchangeCode');
+    const forged = browser.state.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'));
+    for (const [state, nonceOf] of [
+      [forged, browser.nonceOf],
+      [browser.state, attacker.nonceOf],
+      [browser.state, () => undefined],
+      [attacker.state.replace(/^\d+/, link.id), browser.nonceOf],
+      ['', browser.nonceOf],
+    ] as const) {
+      expect(await stack.setup.finishDialog({ state, code }, nonceOf)).toEqual({ id: null });
+    }
+    expect(stack.upstream.count('exchangeCode')).toBe(before);
+    expect((await linkOf(stack, link.id)).state).toBe('started');
+  });
+
+  test('a second browser: the last that began counts, until upstream has authorized one', async () => {
+    const shop = await newCustomer(stack);
+    const { link, token } = await newLink(stack, shop.tenantId);
+    const first = await begin(stack, token);
+    const second = await begin(stack, token);
+    await first.finish({ code: stack.upstream.consent([shop.wabaId]).code });
+    expect((await linkOf(stack, link.id)).state).toBe('started');
+    await second.finish({ code: stack.upstream.consent([shop.wabaId]).code });
+    expect((await linkOf(stack, link.id)).state).toBe('authorized');
+    await expect(stack.setup.start(token)).rejects.toMatchObject({ code: 'link_used' });
+    const seen = await stack.setup.see({ token, nonceOf: () => first.own.nonce });
+    expect(seen).toMatchObject({ refusal: 'link_used', asks: null });
+    for (const own of [first.own, { ...first.own, nonce: '' }]) {
+      await expect(stack.setup.retry(own)).rejects.toMatchObject({ code: 'link_used' });
+      expect(await stack.setup.see(own)).toBeNull();
+    }
+  });
+});
+
+describe('a set-up fails', () => {
+  test('a WABA of another tenant: waba_taken, the token is deleted, and nothing else has changed', async () => {
+    const owner = await freshTenant(database);
+    const thief = await newCustomer(stack);
+    stack.upstream.waba(owner.wabaId, { [owner.number]: {} });
+    const { id, own } = await authorizedLink(stack, thief.tenantId, [owner.wabaId]);
+    expect(await run(stack, id)).toMatchObject({ end: 'failed' });
+    expect(await failureOf(id)).toEqual(['failed', 'waba', 'waba_taken', true]);
+    const link = await linkOf(stack, id);
+    expect(link).toMatchObject({ tokenSealed: null, wabaId: null, phoneNumberId: null, authorizedAt: null });
+    expect(link.failure?.message).not.toContain(owner.tenantId);
+    expect(await findWaba(database, owner.wabaId)).toMatchObject({
+      tenantId: owner.tenantId,
+      accessTokenSealed: null,
+    });
+    expect(await actionsOf(owner.tenantId)).toEqual([]);
+    expect((await stack.setup.see(own))?.asks).toEqual({ for: 'start' });
+  });
+
+  test('a number of another WABA here: number_taken, and no WABA is added', async () => {
+    const owner = await freshTenant(database);
+    const thief = await newCustomer(stack);
+    stack.upstream.waba(thief.wabaId, { [owner.number]: {} });
+    const { id } = await authorizedLink(stack, thief.tenantId, [thief.wabaId]);
+    await run(stack, id);
+    expect(await failureOf(id)).toEqual(['failed', 'number', 'number_taken', true]);
+    expect(await findWaba(database, thief.wabaId)).toBeNull();
+  });
+
+  test('permissions that are missing, no WABA, no number', async () => {
+    const shop = await newCustomer(stack);
+    const cases: [ReturnType<SetupStack['upstream']['consent']>, string[]][] = [
+      [
+        stack.upstream.consent([shop.wabaId], ['whatsapp_business_management']),
+        ['permissions', 'permission_missing'],
+      ],
+      [stack.upstream.consent([]), ['waba', 'no_waba']],
+    ];
+    for (const [{ code }, expected] of cases) {
+      const { link, token } = await newLink(stack, shop.tenantId);
+      await (await begin(stack, token)).finish({ code });
+      await run(stack, link.id);
+      expect(await failureOf(link.id)).toEqual(['failed', ...expected, true]);
+      expect((await linkOf(stack, link.id)).tokenSealed).toBeNull();
+    }
+    stack.upstream.waba(shop.wabaId, {});
+    const { id, own } = await authorizedLink(stack, shop.tenantId, [shop.wabaId]);
+    await run(stack, id);
+    expect(await failureOf(id)).toEqual(['failed', 'number', 'no_number', true]);
+    // The customer adds one, and needs no new consent.
+    stack.upstream.waba(shop.wabaId, { [shop.number]: {} });
+    await stack.setup.retry(own);
+    expect(await run(stack, id)).toMatchObject({ end: 'done' });
+  });
+
+  test('(#100) on the first subscription is asked again; when it stays, subscription_failed, and the link resumes there', async () => {
+    const shop = await newCustomer(stack);
+    const { id, own } = await authorizedLink(stack, shop.tenantId, [shop.wabaId]);
+    stack.upstream.failNext('subscribeApp', refusedWith(100));
+    expect(await run(stack, id)).toMatchObject({ end: null, summary: expect.stringContaining('#100') });
+    stack.upstream.failNext('subscribeApp', ...Array.from({ length: 4 }, () => refusedWith(100)));
+    for (const end of [null, null, null, 'failed']) expect((await run(stack, id)).end).toBe(end);
+    expect(await failureOf(id)).toEqual(['failed', 'subscribe', 'subscription_failed', true]);
+    expect(await tasksOf(id)).toBe(0);
+    await stack.setup.retry(own);
+    expect(await tasksOf(id)).toBe(1);
+    expect(await run(stack, id)).toMatchObject({ end: 'done' });
+  });
+
+  test('two-step verification: the page asks for the PIN, three times', async () => {
+    const shop = await newCustomer(stack);
+    Object.assign(shop.waba.numbers.get(shop.number) ?? {}, { pin: '424242' });
+    const { id, own } = await authorizedLink(stack, shop.tenantId, [shop.wabaId]);
+    await run(stack, id);
+    expect(await failureOf(id)).toEqual(['failed', 'register', 'pin_required', true]);
+    expect((await stack.setup.see(own))?.asks).toEqual({ for: 'pin', triesLeft: 3 });
+    for (const pin of ['12345', '1234567', 'abcdef', '١٢٣٤٥٦']) {
+      await expect(stack.setup.givePin(own, pin)).rejects.toMatchObject({ param: 'pin' });
+    }
+    await stack.setup.givePin(own, '111111');
+    await run(stack, id);
+    expect((await stack.setup.see(own))?.asks).toEqual({ for: 'pin', triesLeft: 2 });
+    await stack.setup.givePin(own, '424242');
+    expect(await run(stack, id)).toMatchObject({ end: 'done' });
+    expect(await numberPin({ database, secretBox: testSecretBox }, shop.number)).toBe('424242');
+  });
+
+  test('a third wrong PIN ends it', async () => {
+    const shop = await newCustomer(stack);
+    Object.assign(shop.waba.numbers.get(shop.number) ?? {}, { pin: '424242' });
+    const { id, own } = await authorizedLink(stack, shop.tenantId, [shop.wabaId]);
+    await run(stack, id);
+    for (const pin of ['111111', '222222', '333333']) {
+      await stack.setup.givePin(own, pin);
+      await run(stack, id);
+    }
+    expect(await failureOf(id)).toEqual(['failed', 'register', 'pin_required', false]);
+    await expect(stack.setup.givePin(own, '424242')).rejects.toMatchObject({ code: 'setup_link_elsewhere' });
+  });
+
+  test('429 of a registration says until when, and trying earlier is refused', async () => {
+    const shop = await newCustomer(stack);
+    const { id, own } = await authorizedLink(stack, shop.tenantId, [shop.wabaId]);
+    const retryAfterMs = 3_600_000;
+    stack.upstream.failNext(
+      'registerNumber',
+      refusedWith(133_016, { httpStatus: 429, transient: true, retryAfterMs }),
+    );
+    await run(stack, id);
+    expect(await failureOf(id)).toEqual(['failed', 'register', 'registration_rate_limited', true]);
+    const { failure } = await linkOf(stack, id);
+    const inMs = Date.parse(failure?.retryAt ?? '') - Date.now();
+    expect([inMs > retryAfterMs - 60_000, inMs <= retryAfterMs]).toEqual([true, true]);
+    expect((await stack.setup.see(own))?.asks).toBeNull();
+    await expect(stack.setup.retry(own)).rejects.toMatchObject({ code: 'invalid_value' });
+    const past = `update setup_links set failure = jsonb_set(failure, '{retryAt}', '"2026-01-01T00:00:00Z"') where id = :id`;
+    await execute(database, past, { id });
+    await stack.setup.retry(own);
+    expect(await run(stack, id)).toMatchObject({ end: 'done' });
+  });
+
+  test('a copy of the app that comes a day too late: the customer begins again', async () => {
+    const shop = await newCustomer(stack);
+    Object.assign(shop.waba.numbers.get(shop.number) ?? {}, { isInApp: true });
+    const { id, own } = await authorizedLink(stack, shop.tenantId, [shop.wabaId]);
+    stack.upstream.failNext('syncBusinessApp', refusedWith(2_593_108));
+    await run(stack, id);
+    expect(await failureOf(id)).toEqual(['failed', 'register', 'coexistence_sync_late', true]);
+    expect((await stack.setup.see(own))?.asks).toEqual({ for: 'start' });
+  });
+
+  test('a check that stays bad fails there, and goes on when it is good', async () => {
+    const shop = await newCustomer(stack);
+    const { id, own } = await authorizedLink(stack, shop.tenantId, [shop.wabaId]);
+    const good = stack.check.found;
+    stack.check.found = { problem: 'No app is subscribed to the WABA.', isSure: true, attention: [] };
+    for (let tries = 1; tries < 6; tries += 1) expect((await run(stack, id)).end).toBeNull();
+    expect((await run(stack, id)).end).toBe('failed');
+    stack.check.found = good;
+    expect(await failureOf(id)).toEqual(['failed', 'check', 'upstream_error', true]);
+    // From an earlier step too: what is done already is not done again.
+    const before = stack.upstream.count('registerNumber');
+    await stack.setup.retry(own, 'subscribe');
+    expect((await linkOf(stack, id)).state).toBe('authorized');
+    expect(await run(stack, id)).toMatchObject({ end: 'done' });
+    expect(stack.upstream.count('registerNumber')).toBe(before);
+  });
+});
+
+describe('a link that is over', () => {
+  test('a link that is revoked while a step is under way stays revoked, and its token is deleted', async () => {
+    const shop = await newCustomer(stack);
+    const { id, own } = await authorizedLink(stack, shop.tenantId, [shop.wabaId]);
+    stack.upstream.failNext('readTokenRights', () => revoke(stack, shop.tenantId, own.id));
+    expect(await run(stack, id)).toMatchObject({ end: 'over', summary: `${own.id} is revoked.` });
+    expect(await linkOf(stack, id)).toMatchObject({ state: 'revoked', tokenSealed: null });
+    expect(await findWaba(database, shop.wabaId)).toBeNull();
+    expect(await tasksOf(id)).toBe(0);
+    await expect(stack.setup.retry(own)).rejects.toMatchObject({ code: 'link_revoked' });
+  });
+
+  test('an expired link begins nothing', async () => {
+    const shop = await newCustomer(stack);
+    const { link, token } = await newLink(stack, shop.tenantId);
+    await execute(database, `update setup_links set expires_at = now() where id = :id`, { id: link.id });
+    await expect(stack.setup.start(token)).rejects.toMatchObject({ code: 'link_expired' });
+    const visit = await stack.setup.see({ token, nonceOf: () => undefined });
+    expect(visit).toMatchObject({ state: 'expired', refusal: 'link_expired', asks: null });
+    expect(visit?.returnUrl).toContain('code=link_expired');
+  });
+
+  test('housekeeping marks it once, for the feed, and forgets it 30 days later', async () => {
+    const shop = await newCustomer(stack);
+    const { id, own } = await authorizedLink(stack, shop.tenantId, [shop.wabaId]);
+    const { link: open } = await newLink(stack, shop.tenantId);
+    await execute(database, 'update setup_links set expires_at = now() where id = :id', { id });
+    // Links of other tests have passed their time too.
+    expect(await expireSetupLinks(database, 100)).toBeGreaterThan(0);
+    expect(await expireSetupLinks(database, 100)).toBe(0);
+    expect(await linkOf(stack, id)).toMatchObject({ state: 'expired', tokenSealed: null });
+    expect((await actionsOf(shop.tenantId)).filter((one) => one === 'setup_link.expired')).toHaveLength(1);
+    // The run that waits is told.
+    expect(await run(stack, id)).toMatchObject({ end: 'over', summary: `${own.id} is expired.` });
+    await execute(database, `update setup_links set expires_at = now() - interval '29 days' where id = :id`, {
+      id,
+    });
+    expect(await forgetOldSetupLinks(database, 100)).toBe(0);
+    await execute(database, `update setup_links set expires_at = now() - interval '31 days' where id = :id`, {
+      id,
+    });
+    expect(await forgetOldSetupLinks(database, 100)).toBe(1);
+    expect((await linkOf(stack, open.id)).state).toBe('open');
+  });
+
+  test('a suspended tenant connects nothing', async () => {
+    const shop = await newCustomer(stack);
+    const { token } = await newLink(stack, shop.tenantId);
+    await execute(database, 'update tenants set suspended_at = now() where id = :tenantId', {
+      tenantId: shop.tenantId,
+    });
+    await expect(stack.setup.start(token)).rejects.toMatchObject({ code: 'tenant_suspended' });
+  });
+});
+
+test('neither the token nor a PIN or code is in any table in the clear', async () => {
+  const shop = await newCustomer(stack);
+  Object.assign(shop.waba.numbers.get(shop.number) ?? {}, { pin: '987001' });
+  const { id, own, token, accessToken } = await authorizedLink(stack, shop.tenantId, [shop.wabaId]);
+  const dump = async () => {
+    const tables = ['setup_links', 'workflow_tasks', 'audit_log', 'wabas', 'phone_numbers'];
+    const texts = await Promise.all(
+      tables.map((table) => queryColumn<string>(database, `select row_to_json(t)::text from ${table} t`)),
+    );
+    return texts.flat().join('\n');
+  };
+  const stored = [await dump()];
+  await run(stack, id);
+  await stack.setup.givePin(own, '987001');
+  stored.push(await dump());
+  await run(stack, id);
+  stored.push(await dump());
+  for (const text of stored) {
+    for (const secret of [accessToken, token, own.nonce, '"987001"']) expect(text).not.toContain(secret);
+  }
+});
