@@ -231,26 +231,31 @@ type PlannedDelivery = ReturnType<typeof newDelivery> & {
 function fanOut(events: readonly MadeEvent[], subscribers: readonly Subscriber[]): PlannedDelivery[] {
   return events.flatMap((event, index) => {
     const isTaken = contentJudge(event.dataJson);
+    const isBuffered = bufferJudge(event);
     return subscribers
       .filter((endpoint) => wants(endpoint, event) && (endpoint.filter === null || isTaken(endpoint.filter)))
       .map((endpoint) => {
         const open = endpoint.mode === 'open';
         const delivery = newDelivery(event, endpoint.id, laneAt(endpoint, event), open);
-        const released = delivery.released && !isBuffered(endpoint, event);
+        const released = delivery.released && !isBuffered(endpoint);
         return { ...delivery, released, event, eventNumber: index + 1, endpointVersion: endpoint.version };
       });
   });
 }
 
-/** Whether it waits for others of its conversation (dispatch/release-buffers.ts). */
-function isBuffered(
-  { bufferTypes }: Subscriber,
-  { type, conversationId, dataJson }: Pick<NewEvent, 'type' | 'conversationId' | 'dataJson'>,
-): boolean {
-  if (bufferTypes === null || type !== 'message' || conversationId === null || dataJson === null)
-    return false;
-  const { message }: { message?: { type?: string } } = JSON.parse(dataJson);
-  return bufferTypes.includes(message?.type ?? '');
+/** Whether an event waits at an endpoint for others of its conversation (dispatch/release-buffers.ts). It is read once, if at all. */
+function bufferJudge({
+  type,
+  conversationId,
+  dataJson,
+}: Pick<NewEvent, 'type' | 'conversationId' | 'dataJson'>) {
+  if (type !== 'message' || conversationId === null || dataJson === null) return () => false;
+  let messageType: string | undefined;
+  return ({ bufferTypes }: Subscriber): boolean => {
+    if (bufferTypes === null) return false;
+    messageType ??= (JSON.parse(dataJson) as { message?: { type?: string } }).message?.type ?? '';
+    return bufferTypes.includes(messageType);
+  };
 }
 
 function placeOf({ endpointId, lane }: PlannedDelivery): string {

@@ -1,6 +1,6 @@
 import { columnsOf } from '../../platform/postgres/arrays.ts';
-import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query, queryValue } from '../../platform/postgres/sql.ts';
+import type { Transaction } from '../../platform/postgres/database.ts';
+import { execute, query } from '../../platform/postgres/sql.ts';
 import { rowIs } from './states.ts';
 
 /** The most that an endpoint may have of them; its defaults are below. */
@@ -35,13 +35,10 @@ const LOOK_TIMES = ['is null', '<= now()', `between now() + ${LONGEST_WAIT} and 
 
 const msOf = (time: string) => `cast(extract(epoch from ${time}) * 1000 as float8)`;
 
-/** Whether a head may have waited long enough: one look into an index that is mostly empty. */
-export async function hasBufferedHead(database: Database): Promise<boolean> {
-  const looks = LOOK_TIMES.map(
-    (time) => `exists (select from delivery_queue where state = 'unreleased' and next_attempt_at ${time})`,
-  );
-  return (await queryValue<boolean>(database, `select ${looks.join(' or ')}`)) === true;
-}
+/** SQL: whether a head may have waited long enough: one look into an index that is mostly empty. */
+export const HAS_BUFFERED_HEAD = LOOK_TIMES.map(
+  (time) => `exists (select from delivery_queue where state = 'unreleased' and next_attempt_at ${time})`,
+).join(' or ');
 
 const LOOKS = LOOK_TIMES.map(
   (time) => `array(select ctid from delivery_queue

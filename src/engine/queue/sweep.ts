@@ -1,6 +1,7 @@
 import type { Database } from '../../platform/postgres/database.ts';
 import { execute, query, queryColumn } from '../../platform/postgres/sql.ts';
 import { dayOfUuidV7 } from '../../platform/public-ids.ts';
+import { HAS_BUFFERED_HEAD } from './buffers.ts';
 import { rowIs } from './states.ts';
 
 /** For `order` events and at endpoints with a wide order scope, where nothing else is chosen. Others have no limit. */
@@ -130,19 +131,29 @@ export async function releaseDueRetries(
   );
 }
 
-/** Test events whose runs have not come for them within `runGraceMs`: no claim of the loop finds those. */
-export async function findLateTests(
+type Late = { tests: { deliveryId: string; deliveryDay: string }[]; hasBufferedHead: boolean };
+
+/**
+ * In one statement, because no claim of the loop finds them: test events whose runs have not come for them within `runGraceMs`, and whether a buffered
+ * head may have waited long enough.
+ */
+export async function findLate(
   database: Database,
   options: { runGraceMs: number; limit: number },
-): Promise<{ deliveryId: string; deliveryDay: string }[]> {
-  return await query(
+): Promise<Late> {
+  const rows = await query<Partial<Record<keyof Late['tests'][number], string | null>>>(
     database,
-    `select delivery_id as "deliveryId", delivery_day as "deliveryDay" from delivery_queue
-      where state = 'retrying' and attempts = 0
-        and next_attempt_at <= (select clock_timestamp()) - cast(:runGraceMs as float8) * interval '1 millisecond'
-      order by next_attempt_at limit cast(:limit as integer)`,
+    `(select delivery_id as "deliveryId", delivery_day as "deliveryDay" from delivery_queue
+       where state = 'retrying' and attempts = 0
+         and next_attempt_at <= (select clock_timestamp()) - cast(:runGraceMs as float8) * interval '1 millisecond'
+       order by next_attempt_at limit cast(:limit as integer))
+     union all select null, null where ${HAS_BUFFERED_HEAD}`,
     options,
   );
+  const tests = rows.flatMap(({ deliveryId, deliveryDay }) =>
+    deliveryId && deliveryDay ? [{ deliveryId, deliveryDay }] : [],
+  );
+  return { tests, hasBufferedHead: tests.length < rows.length };
 }
 
 export async function findOpenDeliveries(

@@ -15,7 +15,7 @@ import {
 } from '../../../src/engine/queue/claim.ts';
 import { claimOne } from '../../../src/engine/queue/claim-one.ts';
 import { lockLanes } from '../../../src/engine/queue/order-scope.ts';
-import { findLateTests, releaseDueRetries, stepAside } from '../../../src/engine/queue/sweep.ts';
+import { findLate, releaseDueRetries, stepAside } from '../../../src/engine/queue/sweep.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { buffersTouched } from '../../support/buffers-touched.ts';
@@ -293,7 +293,7 @@ test.each([
         await releaseExpired(explaining, { withinSeconds: 125, limit: 5_000 });
         const retries = { withinSeconds: 125, runGraceMs: 3_000, limit: 1_000 };
         await releaseDueRetries(explaining, retries);
-        await findLateTests(explaining, { ...retries, limit: 20 });
+        await findLate(explaining, { ...retries, limit: 20 });
       });
       await database.raw('delete from delivery_queue');
       return touched;

@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { startRetryRelease } from '../../../src/engine/deliveries/dispatch/queue-upkeep.ts';
 import { type AttemptMade, judgeOutcome } from '../../../src/engine/deliveries/judge-outcome.ts';
 import { findRunRoom } from '../../../src/engine/queue/settle.ts';
-import { findLateTests, releaseDueRetries } from '../../../src/engine/queue/sweep.ts';
+import { findLate, releaseDueRetries } from '../../../src/engine/queue/sweep.ts';
 import { insertTestEvent } from '../../../src/features/endpoints/test-event.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
@@ -12,6 +12,7 @@ import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts
 import { testWorkerDatabase } from '../../support/test-database.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 import { response } from '../../unit/deliveries/send-results.ts';
+import { age, letBuffer, write } from './buffer-fixtures.ts';
 
 const WABA = '900000000000101';
 const SECOND_WABA = '900000000000202';
@@ -71,8 +72,8 @@ describe('retries', () => {
     await addRetries(database, id, { run: 'extra', dueInSeconds: [-4, -1] });
     await database.raw('update delivery_queue set attempts = 0');
     expect(await releaseDueRetries(database, EVERYTHING)).toBe(0);
-    expect(await findLateTests(database, { runGraceMs: 3_000, limit: 10 })).toHaveLength(1);
-    expect(await findLateTests(database, { runGraceMs: 0, limit: 10 })).toHaveLength(2);
+    expect((await findLate(database, { runGraceMs: 3_000, limit: 10 })).tests).toHaveLength(1);
+    expect((await findLate(database, { runGraceMs: 0, limit: 10 })).tests).toHaveLength(2);
   });
 });
 
@@ -104,6 +105,40 @@ test('a test event at a receiver that hangs keeps no retry of others waiting', a
   await eventually('the retry of the other is released', () => statesOf(database), {
     is: ['claimed', 'due'],
   });
+});
+
+test('a look for what is late is two statements while nothing waits, and sees to buffered heads besides', async () => {
+  const database = await seeded();
+  const texts: string[] = [];
+  const counting: Database = {
+    ...database,
+    raw: async (text, bindings) => {
+      texts.push(text);
+      return await database.raw(text, bindings);
+    },
+    transaction: async (work) => {
+      texts.push('transaction');
+      return await database.transaction(work);
+    },
+  };
+  const { loop } = idleLoop({
+    database,
+    sender: { send: async () => response(200), close: async () => undefined },
+  });
+  const tools = { database: counting, logger: silentLogger, loop, blockLimitHours: 0, isLeader: () => true };
+  const release = startRetryRelease({ ...tools, isTemporalUp: () => false });
+  onTestFinished(() => release.stop());
+  await eventually('it has looked five times', () => texts.length >= 10);
+  const looks = texts.slice(0, 10);
+  expect([
+    ...new Set(looks.filter((_, n) => n % 2 === 0)),
+    ...new Set(looks.filter((_, n) => n % 2 === 1)),
+  ]).toEqual([expect.stringContaining("set state = 'due'"), expect.stringContaining('attempts = 0')]);
+  const { id } = await addEndpoint(database, WABA, 'https://bot.example');
+  await letBuffer(database, id);
+  await write(database, { id: 'wamid.1' });
+  await age(database, 120);
+  await eventually('the buffered message is due', () => statesOf(database), { is: ['due'] });
 });
 
 test('the room for runs is counted by endpoint, by tenant and overall, without those beside the limits', async () => {

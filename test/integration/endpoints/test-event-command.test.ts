@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { enqueueDeliveries } from '../../../src/engine/queue/enqueue.ts';
-import { findLateTests } from '../../../src/engine/queue/sweep.ts';
+import { findLate } from '../../../src/engine/queue/sweep.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { uuidV7 } from '../../../src/platform/public-ids.ts';
 import { startAdmin, WABA } from '../../support/admin-cli.ts';
@@ -94,7 +94,7 @@ describe('admin endpoint test', () => {
     expect(run.stderr).toMatch(/^note: Temporal at 127\.0\.0\.1:9 did not take the workflow .*queued/);
     const result = JSON.parse(run.stdout);
     expect(result).toMatchObject({ state: 'pending', statusCode: null, workflowId: null, workflowUrl: null });
-    expect(await findLateTests(database, { runGraceMs: 0, limit: 10 })).toHaveLength(1);
+    expect((await findLate(database, { runGraceMs: 0, limit: 10 })).tests).toHaveLength(1);
     const { events } = await json('find', result.eventId);
     expect(events[0].deliveries).toMatchObject([
       { state: 'pending', queueState: 'retrying', attemptLog: [] },

@@ -5,7 +5,7 @@ import type { Database, Transaction } from '../../../platform/postgres/database.
 import { findRecovered, isRecovered, noteBroughtForward } from '../../endpoint/endpoint-backlog.ts';
 import { releaseExpired } from '../../queue/claim.ts';
 import { bringForward } from '../../queue/retry.ts';
-import { findLateTests, releaseDueRetries, stepAside } from '../../queue/sweep.ts';
+import { findLate, releaseDueRetries, stepAside } from '../../queue/sweep.ts';
 import type { DeliveryLoop } from '../loop/delivery-loop.ts';
 import { releaseBuffers } from './release-buffers.ts';
 
@@ -26,6 +26,7 @@ const RUN_GRACE_MS = 3_000;
 const RETRIES = 1_000;
 const BUFFERS = 100;
 const TESTS = 20;
+const NO_BUFFERS = { looked: 0, released: 0 };
 
 /** Makes retries and buffered messages due whose time has come, and attempts test events that no run has come for. */
 export function startRetryRelease(tools: UpkeepTools): Loop {
@@ -37,10 +38,10 @@ export function startRetryRelease(tools: UpkeepTools): Loop {
     turn: async () => {
       const runGraceMs = tools.isTemporalUp() ? RUN_GRACE_MS : 0;
       const released = await sweep((range) => releaseDueRetries(database, { ...range, runGraceMs }));
-      const buffers = await releaseBuffers(database, BUFFERS);
+      const late = await findLate(database, { runGraceMs, limit: TESTS });
+      const buffers = late.hasBufferedHead ? await releaseBuffers(database, BUFFERS) : NO_BUFFERS;
       if (released + buffers.released > 0) loop.wake();
-      const tests = await findLateTests(database, { runGraceMs, limit: TESTS });
-      await Promise.all(tests.map((test) => loop.attemptLate(test)));
+      await Promise.all(late.tests.map((test) => loop.attemptLate(test)));
       return released === RETRIES || buffers.looked >= BUFFERS;
     },
   });

@@ -5,7 +5,6 @@ import { execute, query } from '../../../platform/postgres/sql.ts';
 import { publicBatchId } from '../../../platform/public-ids.ts';
 import {
   type BatchMember,
-  hasBufferedHead,
   judgeBuffer,
   type LaneRow,
   lockBufferedHeads,
@@ -24,7 +23,6 @@ export async function releaseBuffers(
   database: Database,
   limit: number,
 ): Promise<{ looked: number; released: number }> {
-  if (!(await hasBufferedHead(database))) return { looked: 0, released: 0 };
   return await database.transaction(async (trx) => {
     const heads = await lockBufferedHeads(trx, limit);
     if (heads.length === 0) return { looked: 0, released: 0 };
