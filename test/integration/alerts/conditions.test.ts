@@ -4,6 +4,9 @@ import { noteTokenRefused, noteTokenTaken } from '../../../src/features/accounts
 import { setUsageAlert } from '../../../src/features/accounts/usage-alerts.ts';
 import { holdEndpoint } from '../../../src/features/endpoints/endpoint-modes.ts';
 import { insertApiKey, revokeApiKey } from '../../../src/features/keys/api-key-store.ts';
+import { addRecipients } from '../../../src/features/messages/broadcasts/broadcast-lines.ts';
+import { changeBroadcast, createBroadcast } from '../../../src/features/messages/broadcasts/broadcasts.ts';
+import { pauseItself } from '../../../src/features/messages/broadcasts/switch-broadcast.ts';
 import { allAlerts, countNewAlerts } from '../../../src/ops/alerts/alerts.ts';
 import { lookForConditions } from '../../../src/ops/alerts/conditions.ts';
 import { readOperationEvents } from '../../../src/ops/feed/operation-events.ts';
@@ -105,6 +108,50 @@ describe('conditions', () => {
     await execute(database, `update api_key_requests set state = 'denied' where id = :id`, { id });
     await look();
     expect(await seen(operator)).toEqual([]);
+  });
+
+  test('a broadcast that paused itself, not one that a user paused, until it goes on', async () => {
+    const { database } = store;
+    const { wabaId } = tenant;
+    const tools = { database, actor: SYSTEM };
+    const draftOf = async (name: string) => {
+      const template = { name: 'winter_sale', language: { code: 'en_US' } };
+      const given = { name, phoneNumberId: tenant.number, template };
+      const { id } = await createBroadcast(tools, wabaId, given, { requestedBy: 'x', limits: null });
+      const ids = { wabaId, broadcastId: id };
+      await addRecipients(tools, ids, [{ to: '12025550143' }]);
+      await changeBroadcast(tools, ids, 'start', null);
+      return ids;
+    };
+    const itself = await draftOf('Winter sale');
+    await changeBroadcast(tools, await draftOf('Spring sale'), 'pause', null);
+    await look();
+    expect(await seen()).toEqual([]);
+    await pauseItself(database, itself, 'A message failed.');
+    await look();
+    expect([await seen(), await seen(operator), await seen(stranger)]).toEqual([
+      [`broadcast_paused ${itself.broadcastId}`],
+      [`broadcast_paused ${itself.broadcastId}`],
+      [],
+    ]);
+    const looked = await lookForConditions(database, new Date());
+    expect(looked.find(({ kind }) => kind === 'broadcast_paused')).toMatchObject({
+      conditions: [
+        {
+          reason: 'Broadcast "Winter sale" paused itself: A message failed.',
+          details: { broadcastId: itself.broadcastId },
+        },
+      ],
+    });
+    await changeBroadcast(tools, itself, 'resume', null);
+    await look();
+    expect(await seen()).toEqual([]);
+    await pauseItself(database, itself, 'A message failed again.');
+    await look();
+    expect(await seen()).toHaveLength(1);
+    await changeBroadcast(tools, itself, 'cancel', null);
+    await look();
+    expect(await seen()).toEqual([]);
   });
 
   test('a count of a tenant that reached its threshold, in this month only, for operators and their program', async () => {
