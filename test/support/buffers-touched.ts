@@ -33,5 +33,6 @@ export async function buffersTouched(
 function literal(value: Binding | undefined): string {
   if (value === null || value === undefined) return 'null';
   if (Array.isArray(value)) return `'{${value.join(',')}}'`;
+  if (value instanceof Date) return `'${value.toISOString()}'`;
   return typeof value === 'number' ? String(value) : `'${String(value).replaceAll("'", "''")}'`;
 }

@@ -8,7 +8,6 @@ import { readSendTimes } from '../send/send-times.ts';
 import { lookAtTemplate } from '../send/sent-template.ts';
 import { messageTo } from './broadcast-message.ts';
 import {
-  countRecipients,
   listRecipients,
   type Recipient,
   type RecipientCounts,
@@ -24,6 +23,7 @@ import {
   listBroadcasts,
   lockBroadcastsOf,
 } from './broadcast-store.ts';
+import { recentCounts } from './recent-counts.ts';
 import {
   type BroadcastVerb,
   broadcastName,
@@ -38,7 +38,7 @@ const MOST_LISTED = 100;
 
 type BroadcastTools = { database: Database } & Audited;
 
-type NewBroadcast = { name: string; phoneNumberId: string; template: object; sendAt?: string };
+type NewBroadcast = { name: string; phoneNumberId: string; template: object; sendAt?: string | undefined };
 
 /** `erased`: recipients whose customers were erased; they are in no other count. */
 export type BroadcastView = Broadcast & { counts: RecipientCounts & { erased: number } };
@@ -103,7 +103,7 @@ export async function broadcastOf(
   broadcastId: string,
 ): Promise<BroadcastView> {
   const broadcast = await knownBroadcast(database, wabaId, broadcastId);
-  const counts = await countRecipients(database, broadcastId);
+  const counts = await recentCounts(database, broadcast);
   const { failedByCode, ...states } = counts;
   const left = Object.values(states).reduce((sum, n) => sum + n, 0);
   return { ...broadcast, counts: { ...counts, erased: Math.max(0, broadcast.recipients - left) } };
