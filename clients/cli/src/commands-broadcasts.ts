@@ -1,7 +1,20 @@
-import type { Broadcast, BroadcastDetails, BroadcastList } from '../../typescript/src/generated/types.gen.js';
-import type { Command, Context } from './command.ts';
+import {
+  type FileRecipient,
+  pagesOfRecipients,
+  type RecipientFile,
+  readRecipientFile,
+} from '../../../src/features/messages/broadcasts/recipient-file.ts';
+import { RequestError } from '../../../src/platform/request-input.ts';
+import type {
+  AddedRecipients,
+  Broadcast,
+  BroadcastDetails,
+  BroadcastList,
+} from '../../typescript/src/generated/types.gen.js';
+import { type Command, type Context, textOf, type Values } from './command.ts';
 import { limitOf } from './commands-events.ts';
 import { EXIT, type ExitCode, wrongUsage } from './failure.ts';
+import { readText } from './given-files.ts';
 import { bar, fields, printable, table } from './output.ts';
 
 const PATH = '/api/external/broadcasts';
@@ -70,4 +83,130 @@ const broadcast: Command = {
   },
 };
 
-export const BROADCAST_COMMANDS: readonly Command[] = [broadcasts, broadcast];
+const text = (value: string, help: string) => ({ type: 'string', value, help }) as const;
+
+const RECIPIENTS = text(
+  '<@file|->',
+  'one number to a line, or CSV whose first line names its columns: to, ref, and the variables of the body by their places (1, 2, …) or names',
+);
+
+const createBroadcast: Command = {
+  name: 'create-broadcast',
+  summary: 'create a broadcast as a draft: nothing is sent before its start',
+  options: {
+    name: text('<name>', 'for you: customers do not see it'),
+    from: text('<phoneNumberId>', 'number to send from'),
+    template: text('<name>', 'name of the message template'),
+    language: text('<code>', 'language of the template, such as en_US'),
+    components: text(
+      '<json|@file|->',
+      'components that are the same for all recipients, as upstream takes them',
+    ),
+    at: text('<time>', 'begin then, once started, such as 2026-12-01T09:00:00+01:00'),
+    recipients: RECIPIENTS,
+  },
+  examples: [
+    'heliograph create-broadcast --name "Winter sale" --from 800000000000111 --template winter_sale --language en_US --recipients @customers.csv',
+  ],
+  async run(context, _operands, values) {
+    const needed = (name: string) => {
+      const value = textOf(values, name);
+      if (value === undefined) throw wrongUsage(`Say --${name} too.`);
+      return value;
+    };
+    const given = textOf(values, 'components');
+    const components = given === undefined ? undefined : jsonOf(readText(given, 'components'));
+    const template = { name: needed('template'), language: { code: needed('language') }, components };
+    const body = {
+      name: needed('name'),
+      phoneNumberId: needed('from'),
+      template,
+      sendAt: textOf(values, 'at'),
+    };
+    // A file that cannot be read leaves no draft behind.
+    const file = textOf(values, 'recipients') === undefined ? null : fileOf(values);
+    const made = await context.api().call<BroadcastDetails>('POST', PATH, { body });
+    if (file === null) return show(context, made);
+    context.output.note(`Broadcast ${made.id} is created.`);
+    return await addFile(context, made.id, file);
+  },
+};
+
+function jsonOf(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch (error) {
+    throw wrongUsage(`--components is no JSON: ${(error as Error).message}`);
+  }
+}
+
+const addRecipients: Command = {
+  name: 'add-recipients',
+  operands: '<broadcast>',
+  count: [1, 1],
+  summary: 'add recipients to a broadcast that was not started',
+  details:
+    'Each line that is wrong is named, the others are added. The same file may be added again: who is there already is not added twice.',
+  options: { recipients: RECIPIENTS },
+  examples: ['heliograph add-recipients 12 --recipients @customers.csv'],
+  run: (context, [id = ''], values) => addFile(context, id, fileOf(values)),
+};
+
+const MOST_LINES = 100_000;
+
+function fileOf(values: Values): RecipientFile {
+  const given = textOf(values, 'recipients');
+  if (given === undefined) throw wrongUsage('Say --recipients @file, or --recipients - for standard input.');
+  try {
+    return readRecipientFile(readText(given, 'recipients'), MOST_LINES);
+  } catch (error) {
+    throw error instanceof RequestError ? wrongUsage(error.message) : error;
+  }
+}
+
+async function addFile(
+  { api, output, isJson }: Context,
+  id: string,
+  { recipients, problems }: RecipientFile,
+): Promise<ExitCode> {
+  const wrong = problems.map(({ line, message }) => ({ line, message }));
+  const counts = { added: 0, duplicate: 0 };
+  let sent = 0;
+  for (const page of pagesOfRecipients(recipients)) {
+    const path = `${PATH}/${encodeURIComponent(id)}/recipients`;
+    const body = { recipients: page.map(({ given }) => given) };
+    const result = await api()
+      .call<AddedRecipients>('POST', path, { body })
+      .catch((error: unknown) => {
+        if (sent > 0)
+          output.note(`${sent} of ${recipients.length} were sent before. Add the same file again to go on.`);
+        throw error;
+      });
+    sent += page.length;
+    counts.added += result.added;
+    counts.duplicate += result.duplicate;
+    wrong.push(...problemsOf(page, result));
+  }
+  wrong.sort((a, b) => a.line - b.line);
+  if (isJson) output.json({ ...counts, invalid: wrong.length, lines: wrong });
+  else {
+    if (wrong.length > 0)
+      output.line(
+        table(
+          ['LINE', 'WHAT IS WRONG'],
+          wrong.map(({ line, message }) => [String(line), printable(message)]),
+        ),
+      );
+    output.line(`${counts.added} added, ${counts.duplicate} were there already, ${wrong.length} not added.`);
+  }
+  return wrong.length === 0 ? EXIT.ok : EXIT.failed;
+}
+
+function problemsOf(page: readonly FileRecipient[], { lines }: AddedRecipients) {
+  return page.flatMap(({ line }, at) => {
+    const result = lines[at];
+    return result?.result === 'invalid' ? [{ line, message: result.message ?? '' }] : [];
+  });
+}
+
+export const BROADCAST_COMMANDS: readonly Command[] = [broadcasts, createBroadcast, addRecipients, broadcast];

@@ -17,6 +17,12 @@ export function formValues(body: unknown): FormValues {
   return { text: (name) => list(name)[0] ?? '', list };
 }
 
+/** A `datetime-local` value as ISO 8601 in UTC; undefined: it is empty. Unchecked. */
+export function utcTime(text: string): string | undefined {
+  if (text === '') return undefined;
+  return `${text}${text.length === 16 ? ':00' : ''}Z`;
+}
+
 /** A line of a form; what is too long for any field is refused before anything looks at it. */
 export const formLine = (maxLength = 1_024) => Type.String({ maxLength });
 

@@ -168,8 +168,10 @@ test('how much of its quotas a tenant uses is shown to it, to operators on its p
     await operator.get(`/portal/operator/tenants/${tenantId}/data`),
   ];
   for (const { body } of pages) {
-    expect(body).toMatch(/<progress max="10240" value="5120"[^>]*>50 %<\/progress> 5 KiB of 10 KiB \(50 %\)/);
-    expect(body).toContain('30 of 40 (75 %)');
+    expect(body).toMatch(
+      /<progress max="10240" value="5120"[^>]*>50\u00a0%<\/progress> 5 KiB of 10 KiB \(50\u00a0%\)/,
+    );
+    expect(body).toContain('30 of 40 (75\u00a0%)');
     expect(body).toContain('2 KiB, no quota');
   }
   const [json, table] = await Promise.all([

@@ -1,7 +1,9 @@
+import { noteTemplates } from '../../../src/features/accounts/templates.ts';
 import { noteOptOut } from '../../../src/features/customers/tenant-opt-outs.ts';
 import { createKey } from '../../../src/features/keys/api-keys.ts';
 import { decideKeyRequest, requestKey } from '../../../src/features/keys/key-requests.ts';
 import { createPlatformKey } from '../../../src/features/keys/platform-keys.ts';
+import { addRecipients } from '../../../src/features/messages/broadcasts/broadcast-lines.ts';
 import { createBroadcast } from '../../../src/features/messages/broadcasts/broadcasts.ts';
 import { queueMessage } from '../../../src/features/messages/send/queue-message.ts';
 import { makeUsageFolding } from '../../../src/features/messages/usage-days.ts';
@@ -159,7 +161,17 @@ async function addRequests(database: Database, tenantId: string): Promise<void> 
     if (state !== undefined) await decideKeyRequest(tools, request.id, { state, note: hostile() });
   }
   await startReplay(tools, WABA, { states: ['failed'] }, HOSTILE_TEXTS[0]);
-  await createBroadcast(
+  const content = JSON.stringify({ components: [{ type: 'BODY', text: `{{1}} ${HOSTILE_TEXTS[0]}` }] });
+  const named = {
+    templateId: '1',
+    name: 'winter_sale',
+    language: 'en',
+    status: 'APPROVED',
+    category: 'MARKETING',
+  };
+  const nothing = { quality: null, rejectedReason: null, isChanged: false };
+  await noteTemplates(database, [{ wabaId: WABA, ...named, ...nothing, content, at: new Date() }]);
+  const { id: broadcastId } = await createBroadcast(
     tools,
     WABA,
     {
@@ -169,4 +181,7 @@ async function addRequests(database: Database, tenantId: string): Promise<void> 
     },
     { requestedBy: HOSTILE_TEXTS[0], limits: null },
   );
+  const parameters = [HOSTILE_TEXTS[1] ?? ''];
+  const recipients = [{ to: '12025550143', ref: HOSTILE_TEXTS[0] ?? '', parameters }];
+  await addRecipients(tools, { wabaId: WABA, broadcastId }, recipients);
 }

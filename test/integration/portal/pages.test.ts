@@ -148,6 +148,9 @@ test('what people outside made up is text on every page that shows it', () => {
     'keys',
     'replays/:id',
     'broadcasts/:id',
+    'broadcasts/:id/start',
+    'broadcasts/new',
+    'broadcasts/new/template',
     '',
   ]) {
     expect(showing).toContain(`/portal/w/:wabaId${url && `/${url}`}`);

@@ -1,5 +1,7 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { runFor } from './run-cli.ts';
+import { directory, runFor } from './run-cli.ts';
 
 describe('scheduled messages', () => {
   const message = {
@@ -70,6 +72,82 @@ test('broadcasts are listed, shown with their counts, and paused', async () => {
   });
   expect([paused.exitCode, paused.stdout]).toEqual([0, expect.stringMatching(/state +paused/)]);
   expect((await runFor(['broadcast', '12', 'stop'], {})).exitCode).toBe(2);
+});
+
+describe('broadcasts from a file', () => {
+  const path = '/api/external/broadcasts';
+  const counts = { pending: 0, queued: 0, failedByCode: {} };
+  const draft = { id: '12', name: 'Sale', state: 'draft', recipients: 0, pausedBecause: null, counts };
+  const create = [
+    'create-broadcast',
+    ...['--name', 'Sale', '--from', '1', '--template', 'winter_sale', '--language', 'en_US'],
+  ];
+  const fileOf = (text: string | Buffer) => {
+    const file = join(directory(), 'customers.csv');
+    writeFileSync(file, text);
+    return `@${file}`;
+  };
+
+  test('are created with their recipients; each wrong line is named', async () => {
+    const lines = [
+      { result: 'added' },
+      { result: 'invalid', param: 'recipients/1/to', message: 'No number.' },
+    ];
+    const made = await runFor(
+      [...create, '--recipients', fileOf('\ufeffto;1\r\n+12025550143;Asha\r\n\r\nnobody;Ben\r\n=1;Eve\r\n')],
+      { [path]: draft, [`${path}/12/recipients`]: { added: 1, duplicate: 0, invalid: 1, lines } },
+    );
+    expect(made.bodies[path]).toEqual({
+      name: 'Sale',
+      phoneNumberId: '1',
+      template: { name: 'winter_sale', language: { code: 'en_US' } },
+    });
+    expect(made.bodies[`${path}/12/recipients`]).toEqual({
+      recipients: [
+        { to: '+12025550143', parameters: ['Asha'] },
+        { to: 'nobody', parameters: ['Ben'] },
+      ],
+    });
+    expect([made.exitCode, made.stderr]).toEqual([1, expect.stringContaining('Broadcast 12 is created.')]);
+    expect(made.stdout).toMatch(/4 +No number\.\n5 +The cell of "to" is a formula/);
+    expect(made.stdout).toContain('1 added, 0 were there already, 2 not added.');
+  });
+
+  test('get components and a time', async () => {
+    const components = [{ type: 'header', parameters: [{ type: 'text', text: 'Asha' }] }];
+    const at = '2026-12-01T09:00:00+01:00';
+    const made = await runFor([...create, '--components', JSON.stringify(components), '--at', at], {
+      [path]: draft,
+    });
+    expect(made.bodies[path]).toMatchObject({ template: { components }, sendAt: at });
+    expect([made.exitCode, made.stdout]).toEqual([0, expect.stringMatching(/state +draft/)]);
+  });
+
+  test('go in pages of 1,000', async () => {
+    const numbers = Array.from({ length: 2_001 }, (_, n) => `1202${5_550_000 + n}`).join('\n');
+    const added = await runFor(['add-recipients', '12', '--recipients', fileOf(numbers)], {
+      [`${path}/12/recipients`]: { added: 1, duplicate: 2, invalid: 0, lines: [] },
+    });
+    expect(added.texts.map((body) => JSON.parse(body).recipients.length)).toEqual([1_000, 1_000, 1]);
+    expect([added.exitCode, added.stdout]).toEqual([0, '3 added, 6 were there already, 0 not added.\n']);
+  });
+
+  test.for([
+    [[...create.slice(0, 3)], 'Say --template too.'],
+    [[...create, '--components', '{'], '--components is no JSON'],
+    [['add-recipients', '12'], 'Say --recipients @file'],
+    [['add-recipients', '12', '--recipients', 'phone,name'], 'Line 1 has several columns'],
+    [[...create, '--recipients', ''], 'There is no recipient.'],
+  ] as const)('wrong command lines send nothing: %j', async ([args, message]) => {
+    const { exitCode, stderr, texts } = await runFor(args, {});
+    expect([exitCode, stderr, texts]).toEqual([2, expect.stringContaining(message), []]);
+  });
+
+  test('a file that is no UTF-8 is refused', async () => {
+    const given = fileOf(Buffer.from('to;1\n12025550143;Jos\u00e9', 'latin1'));
+    const { exitCode, stderr } = await runFor(['add-recipients', '12', '--recipients', given], {});
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining('no UTF-8')]);
+  });
 });
 
 test('usage shows the counts by day and group with the costs that upstream reports', async () => {

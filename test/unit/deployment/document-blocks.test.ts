@@ -9,6 +9,7 @@ const RUN_BY_NAME: readonly { name: RegExp; test: string }[] = [
   { name: /^(receiver|start): go/, test: 'test/acceptance/go-receivers.test.ts' },
   { name: /^code: n8n/, test: 'test/unit/client/n8n-receiver.test.ts' },
   { name: /^(receiver|start): /, test: 'test/acceptance/python-receivers.test.ts' },
+  { name: /^recipients: /, test: 'test/unit/messages/broadcasts/recipient-file.test.ts' },
   { name: /^example: endpoint alert$/, test: 'test/unit/endpoints/alert-envelope.test.ts' },
   { name: /^example: /, test: 'test/unit/deployment/webhook-docs.test.ts' },
 ];

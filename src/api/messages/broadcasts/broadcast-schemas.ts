@@ -6,6 +6,11 @@ import {
 } from '../../../features/messages/broadcasts/broadcast-store.ts';
 import type { BroadcastView } from '../../../features/messages/broadcasts/broadcasts.ts';
 import {
+  PARAMETER_NAME,
+  RECIPIENT_LIMITS,
+  RECIPIENTS_PAGE,
+} from '../../../features/messages/broadcasts/recipient-file.ts';
+import {
   accountObjectPath,
   closed,
   count,
@@ -94,31 +99,34 @@ export function broadcastDetailsJson({ counts, ...broadcast }: BroadcastView) {
   return { ...broadcastJson(broadcast), counts };
 }
 
-const MOST_LINES = 1_000;
-const MOST_PARAMETERS = 100;
-const Parameter = Type.String({ maxLength: 1_024 });
+const MOST_PARAMETERS = RECIPIENT_LIMITS.parameters;
+const Parameter = Type.String({ maxLength: RECIPIENT_LIMITS.parameter });
 
 export const NewRecipients = namedClosed('NewRecipients', {
   recipients: Type.Array(
     closed({
       to: parameter(
-        Type.String({ maxLength: 256 }),
+        Type.String({ maxLength: RECIPIENT_LIMITS.to }),
         'A phone number in any usual form, or a business-scoped user id.',
         '+1 202-555-0143',
       ),
       parameters: Type.Optional({
         ...Type.Union([
           Type.Array(Parameter, { maxItems: MOST_PARAMETERS }),
-          Type.Record(Type.String({ pattern: '^[a-z0-9_]{1,100}$' }), Parameter, {
+          Type.Record(Type.String({ pattern: PARAMETER_NAME.source }), Parameter, {
             maxProperties: MOST_PARAMETERS,
           }),
         ]),
         description: 'The variables of the body of the template: by their place, or by their names.',
         examples: [['Asha', '20 %']],
       }),
-      ref: optionalParameter(upstreamText(200), 'Your own name for the recipient.', 'customer-4711'),
+      ref: optionalParameter(
+        upstreamText(RECIPIENT_LIMITS.ref),
+        'Your own name for the recipient.',
+        'customer-4711',
+      ),
     }),
-    { minItems: 1, maxItems: MOST_LINES },
+    { minItems: 1, maxItems: RECIPIENTS_PAGE.most },
   ),
 });
 

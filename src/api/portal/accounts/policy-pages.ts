@@ -14,6 +14,7 @@ import { readTenantUsage, type TenantUsage } from '../../../features/accounts/te
 import { invalidValue } from '../../../platform/request-input.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
+import { percentText } from '../components/percent.ts';
 import { dataTable, detailList } from '../components/table.ts';
 import type { FormField } from '../kits/form-fields.ts';
 import { formPage } from '../kits/form-page.ts';
@@ -128,7 +129,7 @@ function quotaUse(
 ): Markup {
   if (quota === null) return html`${shown(used)}, no quota`;
   const percent = quota === 0 ? 100 : Math.floor((used / quota) * 100);
-  return html`<progress max="${Math.max(1, quota)}" value="${quota === 0 ? 1 : Math.min(used, quota)}" aria-label="${name}">${percent} %</progress> ${shown(used)} of ${shown(quota)} (${percent} %)`;
+  return html`<progress max="${Math.max(1, quota)}" value="${quota === 0 ? 1 : Math.min(used, quota)}" aria-label="${name}">${percentText(percent)}</progress> ${shown(used)} of ${shown(quota)} (${percentText(percent)})`;
 }
 
 const counted = (amount: number) => amount.toLocaleString('en-US');

@@ -116,8 +116,35 @@ document.addEventListener('change', (event) => {
   if (region !== null) region.dataset.livePaused = String(!event.target.checked);
 });
 
+/** A field takes its text from a file; without scripts it is pasted. */
+function showFileInputs(root) {
+  for (const label of root.querySelectorAll('[data-file-into]')) label.hidden = false;
+}
+
+document.addEventListener('change', async ({ target }) => {
+  const label = target instanceof HTMLInputElement ? target.closest('[data-file-into]') : null;
+  const [file] = label === null ? [] : target.files;
+  if (file === undefined) return;
+  const field = document.getElementById(label.dataset.fileInto);
+  const problem = await intoField(field, file);
+  target.setCustomValidity(problem);
+  target.reportValidity();
+});
+
+/** Returns what is wrong with the file; '' where it is in the field. */
+async function intoField(field, file) {
+  if (file.size > field.maxLength) return 'The file is too large.';
+  try {
+    field.value = new TextDecoder('utf-8', { fatal: true }).decode(await file.arrayBuffer());
+    return '';
+  } catch {
+    return 'The file is not UTF-8: save it as “CSV UTF-8”.';
+  }
+}
+
 showCopyButtons(document);
 showSelectAll(document);
+showFileInputs(document);
 for (const region of document.querySelectorAll('[data-live]')) follow(region);
 
 /** In a frame of the product, who clicked there has clicked already. */

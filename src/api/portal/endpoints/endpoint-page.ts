@@ -17,6 +17,7 @@ import { PAGES } from '../access/page-access.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { postForm, radios, textField } from '../components/form.ts';
 import { noticeBox } from '../components/notice.ts';
+import { percentText } from '../components/percent.ts';
 import { statRow } from '../components/table.ts';
 import { durationText, relativeText, utcText } from '../components/time.ts';
 import { deliveryTable } from '../deliveries/delivery-table.ts';
@@ -188,7 +189,7 @@ function alwaysHasRuns(
 function runFigure({ deliveries, withRun }: RunCount) {
   return {
     label: 'With a workflow run',
-    value: deliveries === 0 ? '–' : `${Math.floor((withRun / deliveries) * 100)} %`,
+    value: deliveries === 0 ? '–' : percentText(Math.floor((withRun / deliveries) * 100)),
     note: deliveries === 0 ? 'no deliveries yet' : `of the last ${deliveries}`,
     tone: withRun < deliveries && ('waiting' as const),
   };

@@ -4,6 +4,7 @@ import type { EndpointActivity } from '../../../features/endpoints/endpoint-stat
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
+import { percentText } from '../components/percent.ts';
 import { durationText, utcText } from '../components/time.ts';
 import type { Option } from '../kits/form-fields.ts';
 import { html, type Markup } from '../markup.ts';
@@ -70,7 +71,7 @@ export function successRate({
   const percent = (successes / attempts) * 100;
   // 99.96 must not read as if nothing had failed.
   const shown = failures > 0 ? Math.min(percent, 99.9) : percent;
-  return `${shown === 100 || shown === 0 ? shown : shown.toFixed(1)} %`;
+  return percentText(shown === 100 || shown === 0 ? shown : shown.toFixed(1));
 }
 
 export function endpointsPath(wabaId: string): string {

@@ -115,16 +115,19 @@ type FormAction<Name extends string, Subject> = Pick<Place, 'access'> & {
   load?: (visit: Visit) => Promise<Subject>;
   show: (visit: Visit, refused: Refused, subject: Subject) => Next | Promise<Next>;
   query?: readonly string[];
+  /** How much of it may be sent, where that is more than a form usually has. */
+  bodyBytes?: number | undefined;
 };
 
 /** The route that takes a form: it leads on, or shows the form again with what is wrong. */
 export function formAction<Name extends string, Subject>(
   app: PortalApp,
   context: PortalContext,
-  { access, active = '', form, load = noSubject, show, query = [] }: FormAction<Name, Subject>,
+  { access, active = '', form, load = noSubject, show, query = [], bodyBytes }: FormAction<Name, Subject>,
 ): void {
   const schema = { querystring: queryOf(query), body: bodyOf(form.fields) };
-  app.post(form.action, { config: access, schema }, async (request, reply) => {
+  const limit = bodyBytes === undefined ? {} : { bodyLimit: bodyBytes };
+  app.post(form.action, { config: access, schema, ...limit }, async (request, reply) => {
     const visit = new Visit(request, reply, context);
     const values = formValues(request.body);
     const subject = await load(visit);
@@ -147,7 +150,8 @@ type PageText<Subject, Text> = Text | ((subject: Subject, visit: Visit) => Text)
 
 export type FormPage<Name extends string, Subject> = Place &
   Omit<Form<Name, Subject>, 'action'> &
-  Pick<PageView, 'done' | 'assets' | 'viewer'> & {
+  Pick<PageView, 'done' | 'assets' | 'viewer'> &
+  Pick<FormAction<Name, Subject>, 'bodyBytes'> & {
     /** The route that the form is sent to. Left out: the path. */
     action?: string;
     /** The form stands on another page; this one only shows what is wrong with it. */
@@ -206,7 +210,8 @@ export function formPage<Name extends string, Subject>(
       },
     );
   }
-  formAction(app, context, { access, active, form, load, show });
+  const { bodyBytes } = page;
+  formAction(app, context, { access, active, form, load, show, bodyBytes });
   return page.isPart && typeof page.title === 'string' ? { heading: page.title, ...form } : form;
 }
 

@@ -21,10 +21,9 @@ import { livePiece, viewPage } from '../kits/view-page.ts';
 import type { Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { BROADCAST, broadcastDraftPages, draftLinks } from './broadcast-draft-pages.ts';
 import { broadcastBadge, broadcastProgress, number } from './broadcast-view.ts';
-
-const LIST = '/portal/w/:wabaId/broadcasts';
-const PATH = `${LIST}/:id`;
+import { BROADCASTS, broadcastTrail, NEW_BROADCAST, newBroadcastPages } from './new-broadcast-pages.ts';
 
 const COLUMNS: ListColumn<Broadcast>[] = [
   {
@@ -56,14 +55,20 @@ const DONE = {
 };
 
 export function broadcastPages(app: PortalApp, context: PortalContext): void {
+  newBroadcastPages(app, context);
+  broadcastDraftPages(app, context);
   const place = { access: PAGES.member, active: 'broadcasts' };
   listPage(app, context, {
     ...place,
-    path: LIST,
+    path: BROADCASTS,
     title: 'Broadcasts',
-    lead: 'One template to many customers. Your API creates a broadcast and adds its recipients.',
+    lead: 'One template to many customers.',
+    add: { label: 'New broadcast', path: NEW_BROADCAST, isPrimary: true },
     columns: COLUMNS,
-    empty: { title: 'No broadcasts yet', text: 'A broadcast that your API creates appears here.' },
+    empty: {
+      title: 'No broadcasts yet',
+      text: 'Broadcasts that you or your API create appear here. Nothing is sent before one is started.',
+    },
     pageSize: 50,
     find: async ({ waba }, wanted) => await broadcastsOf(context, waba.wabaId, wanted),
     positionOf: ({ id }) => [id],
@@ -71,7 +76,7 @@ export function broadcastPages(app: PortalApp, context: PortalContext): void {
   const find = async ({ waba, id }: Visit) => await broadcastOf(context, waba.wabaId, id);
   viewPage(app, context, {
     ...place,
-    path: PATH,
+    path: BROADCAST,
     view: async (visit) => {
       const { path, viewer } = visit;
       const broadcast = await find(visit);
@@ -79,7 +84,7 @@ export function broadcastPages(app: PortalApp, context: PortalContext): void {
       const isMoving = broadcast.state === 'running' || broadcast.state === 'scheduled';
       return {
         title: broadcast.name,
-        trail: [{ label: 'Broadcasts', href: visit.at(LIST) }],
+        trail: broadcastTrail(visit),
         actions: visit.mayChange && visit.mayUse(`${path}/cancel`) && buttons(viewer, path, broadcast),
         done: DONE,
         assets: ['webhooks.css'],
@@ -89,29 +94,29 @@ export function broadcastPages(app: PortalApp, context: PortalContext): void {
     },
   });
   livePiece(app, context, {
-    path: `${PATH}/progress`,
+    path: `${BROADCAST}/progress`,
     access: PAGES.member,
     piece: async (visit) => broadcastProgress(await find(visit)),
   });
-  for (const verb of ['start', 'pause', 'resume', 'cancel'] as const) {
+  for (const verb of ['pause', 'resume', 'cancel'] as const) {
     const stops = verb === 'pause' || verb === 'cancel';
     action(app, context, {
-      path: `${PATH}/${verb}`,
+      path: `${BROADCAST}/${verb}`,
       access: stops ? withoutFreshProof(PAGES.admin, 'it stops sending') : PAGES.admin,
       act: async (visit) => {
         const ids = { wabaId: visit.waba.wabaId, broadcastId: visit.id };
         await changeBroadcast(visit.tools, ids, verb, null);
-        return `${visit.at(PATH)}?done=${verb}`;
+        return `${visit.at(BROADCAST)}?done=${verb}`;
       },
     });
   }
 }
 
-function buttons(viewer: Viewer, path: string, { state }: Broadcast): Markup | null {
+function buttons(viewer: Viewer, path: string, { state, recipients }: Broadcast): Markup | null {
   if (state === 'done' || state === 'cancelled') return null;
   const change =
     state === 'draft'
-      ? actionButton(viewer, `${path}/start`, 'Start', 'primary')
+      ? draftLinks(viewer, path, recipients)
       : state === 'paused'
         ? actionButton(viewer, `${path}/resume`, 'Resume', 'primary')
         : actionButton(viewer, `${path}/pause`, 'Pause');

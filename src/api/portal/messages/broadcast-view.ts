@@ -2,6 +2,7 @@ import type { BroadcastState } from '../../../features/messages/broadcasts/broad
 import type { BroadcastView } from '../../../features/messages/broadcasts/broadcasts.ts';
 import { badge } from '../components/badge.ts';
 import { noticeBox } from '../components/notice.ts';
+import { percentText } from '../components/percent.ts';
 import { statRow } from '../components/table.ts';
 import { html, type Markup } from '../markup.ts';
 
@@ -23,9 +24,9 @@ export function number(value: number): string {
 }
 
 const SENTENCES: Readonly<Record<BroadcastState, string>> = {
-  draft: 'Nothing is sent before you start it. Recipients are added through the API.',
+  draft: 'Nothing is sent before you start it.',
   scheduled: 'It begins at its time.',
-  running: 'Its messages take at most 70 % of the pace of their number.',
+  running: `Its messages take at most ${percentText(70)} of the pace of their number.`,
   paused: 'Messages whose sending has not begun wait until you resume the broadcast.',
   done: 'Every recipient has had its turn.',
   cancelled: 'Messages whose sending had not begun were not sent.',
@@ -38,7 +39,7 @@ export function broadcastProgress({ state, recipients, pausedBecause, counts }: 
   const codes = Object.entries(failedByCode).map(([code, n]) => `${code}: ${number(n)}`);
   return html`${pausedBecause !== null && noticeBox({ kind: 'warning', text: `It paused itself: ${pausedBecause}` })}
 <div class="card"><p>${broadcastBadge(state)} ${SENTENCES[state]}</p>
-<p><progress max="${Math.max(1, recipients)}" value="${settled}" aria-label="Settled">${percent} %</progress> <strong>${percent} %</strong> of ${number(recipients)} recipients.</p></div>
+<p><progress max="${Math.max(1, recipients)}" value="${settled}" aria-label="Settled">${percentText(percent)}</progress> <strong>${percentText(percent)}</strong> of ${number(recipients)} recipients.</p></div>
 ${statRow([
   { label: 'Pending', value: number(pending + queued), tone: pending + queued > 0 && 'waiting' },
   { label: 'Accepted', value: number(accepted) },

@@ -11,6 +11,7 @@ import { pageNotFound } from '../access/page-error.ts';
 import { detailList } from '../components/table.ts';
 import { exactTime, timeAgo } from '../components/time.ts';
 import { shownText } from '../deliveries/shown-text.ts';
+import { utcTime } from '../form-values.ts';
 import { confirmationPage } from '../kits/confirmation-page.ts';
 import { formPage } from '../kits/form-page.ts';
 import { type ListColumn, listPage } from '../kits/list-page.ts';
@@ -89,8 +90,7 @@ function moveForm(app: PortalApp, context: PortalContext): void {
     button: 'Move the message',
     submit: async (visit, given) => {
       const { tools, waba } = visit;
-      const minutes = given.text('sendAt');
-      const sendAt = `${minutes}${minutes.length === 16 ? ':00' : ''}Z`;
+      const sendAt = utcTime(given.text('sendAt')) ?? '';
       const moved = await moveScheduled(tools, waba.wabaId, visit.id, { sendAt });
       if (moved === null) throw pageNotFound();
       return `${visit.at(SCHEDULED)}?done=moved`;

@@ -13,6 +13,7 @@ import type { HousekeepingStep, SeenWorker } from '../../../platform/postgres/wo
 import { PAGES } from '../access/page-access.ts';
 import { badge } from '../components/badge.ts';
 import { noticeBox } from '../components/notice.ts';
+import { percentText } from '../components/percent.ts';
 import { dataTable, emptyState, type Stat, statRow } from '../components/table.ts';
 import { durationText, timeAgo } from '../components/time.ts';
 import { ANSWER_WITHIN_MS, responds } from '../dependencies.ts';
@@ -142,7 +143,7 @@ function runShare(workers: readonly SeenWorker[]): Stat {
   return {
     label: 'Attempts with a run',
     hint: 'Deliveries that can be looked up one by one in the Temporal UI. The others are delivered just as well.',
-    value: attempts === 0 ? '–' : `${Math.round((100 * withRun) / attempts)} %`,
+    value: attempts === 0 ? '–' : percentText(Math.round((100 * withRun) / attempts)),
     note: `in Temporal, of ${attempts.toLocaleString('en-US')} in ${LATELY_MINUTES} minutes`,
   };
 }

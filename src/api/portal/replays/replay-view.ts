@@ -1,6 +1,7 @@
 import type { ReplayOutcomes } from '../../../features/replays/replay-store.ts';
 import type { ReplayView } from '../../../features/replays/replays.ts';
 import { badge } from '../components/badge.ts';
+import { percentText } from '../components/percent.ts';
 import { statRow } from '../components/table.ts';
 import { html, type Markup } from '../markup.ts';
 
@@ -45,7 +46,7 @@ export function progressView(replay: ReplayView & { outcomes: ReplayOutcomes }):
   const percent = total === 0 ? 100 : Math.floor(((settled + skipped) / total) * 100);
   const isSending = state === 'done' && outcomes.pending > 0;
   return html`<div class="card"><p>${isSending ? badge('waiting', 'Sending') : replayBadge(state)} ${sentence(state, outcomes.pending)}</p>
-<p><progress max="${Math.max(1, total)}" value="${Math.min(total, settled + skipped)}" aria-label="Settled">${percent} %</progress> <strong>${percent} %</strong> settled; ${shown(through)} of ${shown(total)} ${isThrough ? 'were' : 'are'} queued or skipped.</p></div>
+<p><progress max="${Math.max(1, total)}" value="${Math.min(total, settled + skipped)}" aria-label="Settled">${percentText(percent)}</progress> <strong>${percentText(percent)}</strong> settled; ${shown(through)} of ${shown(total)} ${isThrough ? 'were' : 'are'} queued or skipped.</p></div>
 ${statRow([
   { label: 'Selected', value: shown(total) },
   {

@@ -44,6 +44,11 @@ function listOf(value: unknown): Members[] {
 
 const VARIABLE = /\{\{\s*([A-Za-z0-9_]+)\s*\}\}/g;
 
+/** Their names, each once. */
+export function variablesIn(text: string): string[] {
+  return [...new Set([...text.matchAll(VARIABLE)].map(([, name = '']) => name))];
+}
+
 /** Of the body and of a header of text. Of other parts, and of parameters of a form that is not known, upstream decides. */
 function variablesProblem(
   { format, text }: Members,
@@ -52,7 +57,7 @@ function variablesProblem(
   isNamed: boolean,
 ): string | null {
   if (kind !== 'body' && !(kind === 'header' && format === 'TEXT')) return null;
-  const variables = [...new Set([...textOf(text).matchAll(VARIABLE)].map(([, name = '']) => name))];
+  const variables = variablesIn(textOf(text));
   const parts = given.filter(({ type }) => textOf(type).toLowerCase() === kind);
   const parameters = parts.flatMap((part) => listOf(part.parameters));
   const names = parameters.map((parameter, index) =>

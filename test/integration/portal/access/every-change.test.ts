@@ -17,6 +17,8 @@ const WITHOUT_PROOF = [
   'POST /portal/tenant',
   'POST /portal/w/:wabaId/broadcasts/:id/cancel',
   'POST /portal/w/:wabaId/broadcasts/:id/pause',
+  'POST /portal/w/:wabaId/broadcasts/:id/recipients',
+  'POST /portal/w/:wabaId/broadcasts/new/template',
   'POST /portal/w/:wabaId/conversations/search',
   'POST /portal/w/:wabaId/deliveries/search',
   'POST /portal/w/:wabaId/endpoints/:id/filter',

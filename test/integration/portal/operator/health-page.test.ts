@@ -181,7 +181,7 @@ test('the health page shows how many attempts have a workflow run, over all work
     api.database,
     `update worker_processes set seen_at = now() - interval '1 minute' where id = 'host-1:3'`,
   );
-  expect(await tile()).toMatch(/33 %.*of 1,000 in 15 minutes/s);
+  expect(await tile()).toMatch(/33\u00a0%.*of 1,000 in 15 minutes/s);
 });
 
 test('the self-check of a WABA knows what is partly wrong, and what it does not know', async () => {
