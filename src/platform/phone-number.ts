@@ -37,6 +37,25 @@ function plainDigit(digit: string): string {
   return String(code >= DEVANAGARI_ZERO ? code - DEVANAGARI_ZERO : code & 0xf);
 }
 
+/**
+ * Countries whose mobile numbers are written with a digit more or without it, both for one phone. Brazil's ninth digit was put before numbers that began
+ * with 6 to 9: what begins with 2 to 5 is another subscriber's, a landline.
+ */
+const WITH_OR_WITHOUT: readonly { long: RegExp; short: RegExp; digit: string }[] = [
+  { long: /^(55\d\d)9([6-9]\d{7})$/, short: /^(55\d\d)([6-9]\d{7})$/, digit: '9' },
+  { long: /^(52)1(\d{10})$/, short: /^(52)(\d{10})$/, digit: '1' },
+  { long: /^(54)9(\d{10})$/, short: /^(54)(\d{10})$/, digit: '9' },
+];
+
+/** The same phone in the other spelling of its country, for the digits of a number; null: there is only one. */
+export function otherSpelling(digits: string): string | null {
+  for (const { long, short, digit } of WITH_OR_WITHOUT) {
+    if (long.test(digits)) return digits.replace(long, '$1$2');
+    if (short.test(digits)) return digits.replace(short, (_, country, rest) => `${country}${digit}${rest}`);
+  }
+  return null;
+}
+
 /** The ways of writing that upstream documents; what is written otherwise goes out as a plus sign and digits. */
 const UPSTREAM_FORM = /^\+?[1-9][0-9 ().-]*$/;
 

@@ -1,4 +1,5 @@
 import type { ErasedTable } from '../../platform/erasing.ts';
+import { otherSpelling } from '../../platform/phone-number.ts';
 import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
@@ -43,6 +44,42 @@ export async function actualPhones<Seen extends { wabaId: string; waId: string |
   );
   const actual = new Map(rows.map(({ wabaId, phone, waId }) => [`${wabaId} ${phone}`, waId]));
   return seen.map((one) => ({ ...one, waId: actual.get(`${one.wabaId} ${one.waId}`) ?? one.waId }));
+}
+
+/**
+ * Under which names each of these customers (digits of a phone, or a business-scoped user id) may be meant too: the other spelling of its country, the
+ * digits under which upstream knows it, and the user id or phone of the same contact. A name that is not there has no other.
+ */
+export async function otherNames(
+  trx: Transaction,
+  wabaId: string,
+  names: readonly string[],
+): Promise<Map<string, string[]>> {
+  const spelled = names.flatMap((name) => {
+    const other = otherSpelling(name);
+    return other === null ? [] : [{ name, other }];
+  });
+  const known = await query<{ name: string; other: string }>(
+    trx,
+    `with given as (select * from unnest(:names::text[], :spellings::text[]) as g (name, other)),
+          phones as (
+            select * from given
+            union all select g.name, k.wa_id from given g join contacts k on k.waba_id = :wabaId and k.user_id = g.other where k.wa_id is not null),
+          actual as (
+            select * from phones
+            union all select p.name, a.wa_id from phones p join phone_aliases a on a.waba_id = :wabaId and a.phone = p.other)
+     select * from actual
+     union all select p.name, a.phone from actual p join phone_aliases a on a.waba_id = :wabaId and a.wa_id = p.other
+     union all select p.name, k.user_id from actual p join contacts k on k.waba_id = :wabaId and k.wa_id = p.other where k.user_id is not null`,
+    {
+      wabaId,
+      names: [...names, ...spelled.map(({ name }) => name)],
+      spellings: [...names, ...spelled.map(({ other }) => other)],
+    },
+  );
+  const all = new Map<string, string[]>();
+  for (const { name, other } of known) if (other !== name) all.set(name, [...(all.get(name) ?? []), other]);
+  return all;
 }
 
 /** Those of a customer, by any of their ids. */

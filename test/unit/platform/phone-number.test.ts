@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { phoneForUpstream, readPhoneNumber } from '../../../src/platform/phone-number.ts';
+import { otherSpelling, phoneForUpstream, readPhoneNumber } from '../../../src/platform/phone-number.ts';
 
 const DIGITS = '33612345678';
 
@@ -87,4 +87,21 @@ test('upstream gets a number as it was given, or as digits where it might read o
   ])
     expect([given, phoneForUpstream(given)]).toEqual([given, '+12025550143']);
   expect(phoneForUpstream('US.1349')).toBe('US.1349');
+});
+
+test.for([
+  ['5511987654321', '551187654321'],
+  ['551167654321', '5511967654321'],
+  ['5215512345678', '525512345678'],
+  ['525512345678', '5215512345678'],
+  ['5491112345678', '541112345678'],
+  ['541112345678', '5491112345678'],
+  // Landlines of Brazil, and mobile numbers that never were without the 9.
+  ['551123456789', null],
+  ['5511923456789', null],
+  ['12025550143', null],
+  ['521551234567', '5211551234567'],
+  ['US.13491208655302741918', null],
+])('the other spelling of %s', ([digits, other]) => {
+  expect(otherSpelling(digits ?? '')).toBe(other);
 });

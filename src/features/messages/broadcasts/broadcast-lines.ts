@@ -1,21 +1,21 @@
 import { type Audited, recordChange } from '../../../platform/audit/audit.ts';
 import { PHONE_DIGITS } from '../../../platform/phone-number.ts';
-import type { Database } from '../../../platform/postgres/database.ts';
+import type { Database, Transaction } from '../../../platform/postgres/database.ts';
 import { RequestError } from '../../../platform/request-input.ts';
 import type { Problem } from '../../../platform/schema/problems.ts';
 import { findTemplate } from '../../accounts/templates.ts';
 import { customerReferenceOf, NO_CUSTOMER } from '../../customers/customer-reference.ts';
+import { otherNames } from '../../customers/phone-aliases.ts';
 import { sendProblem } from '../send/check-send.ts';
 import { templateProblem } from '../send/check-template.ts';
 import { namedTemplate } from '../send/sent-template.ts';
-import { type BodyParameters, messageTo } from './broadcast-message.ts';
-import { insertRecipients, type NewRecipient } from './broadcast-recipients.ts';
+import { messageTo } from './broadcast-message.ts';
+import { insertRecipients, type NewRecipient, takenNames } from './broadcast-recipients.ts';
 import { addToRecipients, type BroadcastIds, type BroadcastRow, lockBroadcast } from './broadcast-store.ts';
+import type { GivenRecipient } from './recipient-file.ts';
 import { alreadyStarted, broadcastName, unknownBroadcast } from './switch-broadcast.ts';
 
 const MOST_RECIPIENTS = 100_000;
-
-type GivenRecipient = { to: string; parameters?: BodyParameters; ref?: string };
 
 /** What became of one line of a request. */
 type AddedLine = { result: 'added' | 'duplicate' } | { result: 'invalid'; param: string; message: string };
@@ -32,11 +32,12 @@ export async function addRecipients(
     if (broadcast.state !== 'draft') throw alreadyStarted();
     const check = await lineCheck(trx, broadcast);
     const lines = given.map((line, index) => check(line, `recipients/${index}`));
-    const found = new Map<string, NewRecipient>();
-    for (const line of lines) {
-      if ('recipient' in line && !found.has(line.recipient)) found.set(line.recipient, line);
-    }
-    const added = await insertRecipients(trx, ids, [...found.values()]);
+    const found = await newPeople(
+      trx,
+      ids,
+      lines.filter((line) => 'recipient' in line),
+    );
+    const added = await insertRecipients(trx, ids, found);
     const total = await addToRecipients(trx, ids.broadcastId, added.size);
     if (total > MOST_RECIPIENTS) throw tooLarge();
     const detail = { added: added.size };
@@ -47,6 +48,23 @@ export async function addRecipients(
       // Of several equal lines the first counts.
       return { result: added.delete(line.recipient) ? 'added' : 'duplicate' };
     });
+  });
+}
+
+/** One line for each customer, however they are named, who is not a recipient yet. The caller has locked the broadcast. */
+async function newPeople(
+  trx: Transaction,
+  ids: BroadcastIds,
+  lines: readonly NewRecipient[],
+): Promise<NewRecipient[]> {
+  const names = [...new Set(lines.map(({ recipient }) => recipient))];
+  const others = await otherNames(trx, ids.wabaId, names);
+  const taken = await takenNames(trx, ids, [...others.values()].flat());
+  return lines.filter(({ recipient }) => {
+    const all = [recipient, ...(others.get(recipient) ?? [])];
+    const isNew = !all.some((name) => taken.has(name));
+    if (isNew) for (const name of all) taken.add(name);
+    return isNew;
   });
 }
 

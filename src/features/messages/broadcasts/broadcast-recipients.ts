@@ -51,6 +51,21 @@ export async function insertRecipients(
   return new Set(added);
 }
 
+/** Which of these are recipients of it. */
+export async function takenNames(
+  trx: Transaction,
+  { wabaId, broadcastId }: { wabaId: string; broadcastId: string },
+  names: readonly string[],
+): Promise<Set<string>> {
+  const taken = await queryColumn<string>(
+    trx,
+    `select recipient from broadcast_recipients
+      where waba_id = :wabaId and broadcast_id = :broadcastId and recipient = any (cast(:names as text[]))`,
+    { wabaId, broadcastId, names },
+  );
+  return new Set(taken);
+}
+
 export type PendingRecipient = NewRecipient & { id: string };
 
 type PendingRow = Omit<PendingRecipient, 'parameters'> & { parameters: string | null };
