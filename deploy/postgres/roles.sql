@@ -90,11 +90,14 @@ declare
   columns text;
 begin
   for name, columns in
-    select unnest(array['tenants', 'tenant_policies', 'tenant_usage', 'phone_numbers', 'inbox', 'waiting_bodies',
+    select unnest(array['tenants', 'tenant_policies', 'tenant_usage', 'inbox', 'waiting_bodies',
       'quarantine_counts', 'contacts', 'conversations', 'messages', 'message_statuses', 'message_states', 'orders',
       'catalog_products', 'payment_reports', 'ordering_keys', 'deliveries', 'attempts', 'endpoint_minutes', 'endpoint_failures',
       'replays', 'delivery_queue', 'worker_processes', 'system_figures', 'workflow_tasks', 'outbound_messages', 'send_pacing', 'phone_aliases',
       'audit_log', 'audit_chain', 'alerts', 'waba_hours', 'housekeeping_steps', 'schema_files', 'schema_migrations']), ''
+    -- All of it but the PINs, in whatever version the schema is.
+    union all select 'phone_numbers', '(' || string_agg(quote_ident(attname), ', ') || ')' from pg_attribute
+      where attrelid = to_regclass('phone_numbers') and attnum > 0 and not attisdropped and attname <> 'pin_sealed'
     union all values
       ('media', '(message_id, waba_id, state, media_type, mime_type, caption, file_name, served_type, size_bytes, sha256, '
         'error_code, error_message, created_at, finished_at)'),

@@ -2,6 +2,7 @@ import { type Options, PlatformApi } from './generated-platform/sdk.gen.js';
 import type {
   ListOperationEventsData,
   ListPlatformAuditData,
+  ListSetupLinksData,
   ListTenantsData,
 } from './generated-platform/types.gen.js';
 import { at, entriesOf } from './paging.js';
@@ -12,6 +13,12 @@ export class HeliographPlatform extends PlatformApi {
   eachTenant(options: Options<ListTenantsData, true> = {}) {
     const { query } = options;
     return entriesOf((cursor) => this.listTenants(at(options, query, cursor)), query?.cursor);
+  }
+
+  /** Every link of `listSetupLinks`. */
+  eachSetupLink(options: Options<ListSetupLinksData, true>) {
+    const { query } = options;
+    return entriesOf((cursor) => this.listSetupLinks(at(options, query, cursor)), query?.cursor);
   }
 
   /** Every event of `listOperationEvents`, to the end of the feed. */

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { externalTenant } from '../../features/accounts/external-tenants.ts';
 import {
+  broughtWaba,
   FAILURE_CODES,
   listSetupLinks,
   SETUP_CONNECTIONS,
@@ -102,7 +103,7 @@ const Link = named('SetupLink', LINK_MEMBERS);
 
 function linkJson(link: SetupLink) {
   const { id, state, mode, connections, reconnectPhoneNumberId, failure, attention } = link;
-  const { wabaId, phoneNumberId, createdAt, changedAt, expiresAt } = link;
+  const { phoneNumberId, createdAt, changedAt, expiresAt } = link;
   const told = {
     id: publicSetupId(id),
     state,
@@ -112,7 +113,7 @@ function linkJson(link: SetupLink) {
     failure,
     attention,
   };
-  return { ...told, wabaId, phoneNumberId, createdAt, changedAt, expiresAt };
+  return { ...told, wabaId: broughtWaba(link), phoneNumberId, createdAt, changedAt, expiresAt };
 }
 
 const WEEK_HOURS = 168;

@@ -355,6 +355,7 @@ export async function closeWabaRow(trx: Transaction, wabaId: string): Promise<vo
       where waba_id = :wabaId`,
     { wabaId },
   );
+  await execute(trx, 'update phone_numbers set pin_sealed = null where waba_id = :wabaId', { wabaId });
 }
 
 export async function deleteWabaRows(trx: Transaction, wabaId: string): Promise<void> {

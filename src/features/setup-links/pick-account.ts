@@ -3,7 +3,7 @@ import { SecretBoxError } from '../../platform/crypto/secret-box.ts';
 import type { UpstreamPhoneNumber } from '../../platform/graph/graph-calls.ts';
 import { GraphError } from '../../platform/graph/graph-error.ts';
 import { RequestError } from '../../platform/request-input.ts';
-import { findNumberOwners } from '../accounts/accounts.ts';
+import { findNumberOwners, wabaHolder } from '../accounts/accounts.ts';
 import { addWaba } from '../accounts/wabas.ts';
 import { setupTokenPlace } from './sealed-columns.ts';
 import type { SetupChoice, SetupLink } from './setup-link-store.ts';
@@ -17,6 +17,8 @@ export async function pickAccount(tools: StepTools, link: SetupLink): Promise<St
   const wabaIds = await permittedWabas(tools, link, token);
   const wabaId = await oneOf(tools, link, wabaIds);
   if (wabaId === null) return { change: { choice: await choiceOfWaba(tools, wabaIds, token) } };
+  const holder = await wabaHolder(tools.database, wabaId);
+  if (holder !== null && holder.tenantId !== link.tenantId) throw takenWaba();
   const numbers = await tools.graph.listPhoneNumbers(wabaId, token);
   const number = await pickNumber(tools, link, { numbers, token });
   if (number === null) return { change: { choice: choiceOfNumber(numbers), wabaId } };
@@ -129,13 +131,15 @@ async function pickNumber(
   return open !== undefined && others.length === 0 ? open.one : null;
 }
 
+function takenWaba(): SetupProblem {
+  const message = 'The WhatsApp Business Account is connected to another business here.';
+  return new SetupProblem('waba', 'waba_taken', message, { isFromStart: true });
+}
+
 /** The tenant that has it is not named. */
 function asProblem(error: unknown): never {
   const code = error instanceof RequestError ? error.code : null;
-  if (code === 'waba_taken') {
-    const message = 'The WhatsApp Business Account is connected to another business here.';
-    throw new SetupProblem('waba', 'waba_taken', message, { isFromStart: true });
-  }
+  if (code === 'waba_taken') throw takenWaba();
   if (code === 'phone_number_taken') {
     const message = 'The phone number is connected to another business here.';
     throw new SetupProblem('number', 'number_taken', message, { isFromStart: true });

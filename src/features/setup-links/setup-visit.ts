@@ -1,6 +1,12 @@
 import { timingSafeEqual } from 'node:crypto';
 import { nonceHash } from './dialog-state.ts';
-import { type Attention, type SetupChoice, type SetupLink, WORKING } from './setup-link-store.ts';
+import {
+  type Attention,
+  broughtWaba,
+  type SetupChoice,
+  type SetupLink,
+  WORKING,
+} from './setup-link-store.ts';
 import { publicSetupId } from './setup-task.ts';
 
 /** What a browser may not do with a link; `link_used`: another browser began, and upstream has authorized that. */
@@ -46,7 +52,7 @@ export function visitOf(link: SetupLink, tenant: TenantOfLink, nonce: string | u
     connections: link.connections,
     state: link.state,
     failure: link.failure,
-    wabaId: link.wabaId,
+    wabaId: broughtWaba(link),
     phoneNumberId: link.phoneNumberId,
     expiresAt: link.expiresAt,
     attention: link.attention,
@@ -99,14 +105,14 @@ const OVER: Partial<Record<SetupLink['state'], string>> = {
 
 /** For convenience only: who wants to know what happened asks the API, or reads the feed. */
 function returnUrlOf(link: SetupLink): string | null {
-  const { state, failure, wabaId, phoneNumberId, clientState, successUrl, failureUrl } = link;
+  const { state, failure, phoneNumberId, clientState, successUrl, failureUrl } = link;
   const isOver = ['done', 'failed', 'cancelled', 'expired', 'revoked'].includes(state);
   if (!isOver) return null;
   const url = new URL(state === 'done' ? successUrl : failureUrl);
   const parameters = {
     setupLink: publicSetupId(link.id),
     status: state,
-    wabaId,
+    wabaId: broughtWaba(link),
     phoneNumberId,
     code: state === 'done' ? null : (OVER[state] ?? failure?.code ?? null),
     state: clientState,

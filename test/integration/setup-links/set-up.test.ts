@@ -133,7 +133,7 @@ describe('a number is connected', () => {
     await stack.setup.choose(own, two.wabaId);
     expect(await tasksOf(id)).toBe(1);
     expect(await run(stack, id)).toMatchObject({ end: 'waits for the customer' });
-    expect((await stack.setup.see(own))?.asks).toMatchObject({ for: 'number' });
+    expect(await stack.setup.see(own)).toMatchObject({ asks: { for: 'number' }, wabaId: null });
     await stack.setup.choose(own, two.numbers[1] ?? '');
     expect(await run(stack, id)).toMatchObject({ end: 'done' });
     expect(await linkOf(stack, id)).toMatchObject({ wabaId: two.wabaId, phoneNumberId: two.numbers[1] });
@@ -308,7 +308,8 @@ describe('a set-up fails', () => {
   test('a WABA of another tenant: waba_taken, the token is deleted, and nothing else has changed', async () => {
     const owner = await freshTenant(database);
     const thief = await newCustomer(stack);
-    stack.upstream.waba(owner.wabaId, { [owner.number]: {} });
+    // Of several numbers none is asked for: nothing of the account is shown.
+    stack.upstream.waba(owner.wabaId, { [owner.number]: {}, [owner.secondNumber]: {} });
     const { id, own } = await authorizedLink(stack, thief.tenantId, [owner.wabaId]);
     expect(await run(stack, id)).toMatchObject({ end: 'failed' });
     expect(await failureOf(id)).toEqual(['failed', 'waba', 'waba_taken', true]);
