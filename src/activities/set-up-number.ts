@@ -4,7 +4,7 @@ import type { SetupCheck, StepTools } from '../features/setup-links/step-kit.ts'
 import { callbackUrlOf, checkWaba, type WabaFindings } from '../ops/health/waba-check.ts';
 import type { Config } from '../platform/config/config.ts';
 import type { SealedDatabase } from '../platform/crypto/sealed-database.ts';
-import { awaitingDatabase } from '../platform/temporal/activity-kit.ts';
+import { awaitingDatabase, withHeartbeat } from '../platform/temporal/activity-kit.ts';
 
 export type SetUpNumberInput = { setupLinkId: string };
 
@@ -33,14 +33,14 @@ export function makeSetUpActivities({ database, secretBox, graph, publicUrl, ups
     /** One step of the link, and what is next; where the link is over, the run is cancelled. Nothing but ids and words of ours comes back. */
     setUpNumberStep: async ({ setupLinkId }: SetUpNumberInput): Promise<SetupProgress> =>
       await awaitingDatabase(TYPE, async () => {
-        const progress = await runSetupStep(tools, setupLinkId);
+        const progress = await withHeartbeat(() => runSetupStep(tools, setupLinkId));
         if (progress.end === 'over') await cancelOwnRun();
         return progress;
       }),
 
     /** Ends the link of a run that is cancelled, unless it is over; says how it ended. */
     endCancelledSetUp: async ({ setupLinkId }: SetUpNumberInput): Promise<string> =>
-      await awaitingDatabase(TYPE, () => endCancelledSetup(database, setupLinkId)),
+      await awaitingDatabase(TYPE, () => withHeartbeat(() => endCancelledSetup(database, setupLinkId))),
   };
 }
 

@@ -17,6 +17,7 @@ const changed = defineSignal('changed');
 const activities = () =>
   activitiesOn<SetUpActivities>('orders', {
     startToCloseTimeout: '2 minutes',
+    heartbeatTimeout: '10 seconds',
   });
 
 /** The cancellation comes at once, unless Temporal goes away in between. */

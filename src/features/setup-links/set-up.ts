@@ -48,7 +48,7 @@ export type SetupTools = SealedDatabase & {
 };
 
 /** Where upstream's dialog leads back to: the app must list it. */
-const SETUP_CALLBACK_PATH = '/setup/callback';
+export const SETUP_CALLBACK_PATH = '/setup/callback';
 
 /** A link in the browser that began with it. */
 export type OwnLink = { id: string; nonce: string };
@@ -64,12 +64,14 @@ export type DialogAnswer = Partial<
   >
 >;
 
+export type Setup = ReturnType<typeof makeSetup>;
+
 /** What the customer does with a link. Ids that the browser sends decide nothing: upstream's answers for the token do. */
 export function makeSetup(tools: SetupTools) {
   const stateKey = lazyInstallationKey(tools, 'set-up dialogs');
   return {
     see: (by: { token: string; nonceOf: NonceOf } | OwnLink) => see(tools.database, by),
-    start: (token: string) => start(tools, stateKey, token),
+    start: (by: string | OwnLink) => start(tools, stateKey, by),
     finishDialog: (answer: DialogAnswer, nonceOf: NonceOf) => finishDialog(tools, stateKey, answer, nonceOf),
     giveToken: (own: OwnLink, given: { wabaId: string; accessToken: string }) => giveToken(tools, own, given),
     choose: (own: OwnLink, id: string) => choose(tools, own, id),
@@ -101,11 +103,21 @@ async function tenantOf(database: Database, tenantId: string): Promise<TenantOfL
 
 type Started = { id: string; nonce: string; expiresAt: Date; dialogUrl: string | null };
 
+/** By its token, or in the browser that began with it. */
+async function linkBy(database: Database, by: string | OwnLink): Promise<SetupLink | null> {
+  if (typeof by !== 'string') return await findSetupLink(database, { id: setupRowId(by.id) });
+  const tokenHash = secretTokenHash(by);
+  return tokenHash === null ? null : await findSetupLink(database, { tokenHash });
+}
+
 /** Begins, or begins again, in this browser. `dialogUrl`: null for a link with steps. Throws RequestError. */
-async function start(tools: SetupTools, stateKey: () => Promise<Buffer>, token: string): Promise<Started> {
+async function start(
+  tools: SetupTools,
+  stateKey: () => Promise<Buffer>,
+  by: string | OwnLink,
+): Promise<Started> {
   const { database, upstream, publicUrl } = tools;
-  const tokenHash = secretTokenHash(token);
-  const found = tokenHash === null ? null : await findSetupLink(database, { tokenHash });
+  const found = await linkBy(database, by);
   if (found === null) throw unknownLink();
   const key = await stateKey();
   const nonce = newSecretToken();
