@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { DEVELOPMENT_APP_SECRET, DEVELOPMENT_VERIFY_TOKEN } from '../../src/platform/config/weak-secrets.ts';
 import { keptSecret } from '../../src/platform/local-stack/embedded-description.ts';
+import { APP } from '../sandbox/graph/app-subscriptions.ts';
 import type { LocalCertificate } from './certificate.ts';
 import type { Infrastructure } from './infrastructure.ts';
 import { type EmbeddedPorts, portVariables } from './ports.ts';
@@ -56,6 +57,9 @@ export function embeddedEnvironment(
     HELIOGRAPH_UPSTREAM_GRAPH_URL: urls.sandboxUrl,
     HELIOGRAPH_UPSTREAM_APP_SECRETS: DEVELOPMENT_APP_SECRET,
     HELIOGRAPH_UPSTREAM_VERIFY_TOKEN: DEVELOPMENT_VERIFY_TOKEN,
+    HELIOGRAPH_UPSTREAM_APP_ID: APP.id,
+    // The sandbox takes any.
+    HELIOGRAPH_UPSTREAM_SIGNUP_CONFIG_ID: '1',
     HELIOGRAPH_UPSTREAM_MEDIA_HOSTS: '127.0.0.1',
     HELIOGRAPH_WEBHOOK_ALLOW_HTTP: 'true',
     HELIOGRAPH_WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8,::1/128',

@@ -45,6 +45,7 @@ import { portalRoutes } from './portal/portal-routes.ts';
 import { platformRoutes } from './provisioning/platform-routes.ts';
 import { createRequestLimits } from './rate-limits/request-limits.ts';
 import { serverOptions, type TlsFiles } from './server-options.ts';
+import { setupRoutes } from './setup/setup-routes.ts';
 import { limitConnections } from './shares/client-shares.ts';
 import { type ConnectionShares, shareConnections } from './shares/connection-shares.ts';
 import { EXPORT_LIMITS, shareDownloads } from './shares/download-shares.ts';
@@ -205,6 +206,7 @@ function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): voi
   app.register(platformRoutes, { ...operators, limitsDatabase });
   const { consolePages } = deps;
   app.register(portalRoutes, { ...operators, temporal, settings, now, consolePages });
+  app.register(setupRoutes, operators);
 }
 
 function ownConnection(app: FastifyInstance, config: Config): TemporalConnection {

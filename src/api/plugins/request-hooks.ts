@@ -143,6 +143,6 @@ function noteOf(metrics: ApiMetrics, { url, method, schema }: RouteOptions): Not
   if (url === '/upstream/webhook' && method === 'POST') return metrics.upstreamRequest;
   const operationId = schema !== undefined && 'operationId' in schema ? schema.operationId : undefined;
   if (typeof operationId === 'string') return metrics.operation(operationId);
-  if (/^\/portal(\/|$)/.test(url)) return metrics.operation('portal');
+  if (/^\/(portal|setup)(\/|$)/.test(url)) return metrics.operation('portal');
   return metrics.operation(url.startsWith('/received_media/') ? 'receivedMedia' : 'other');
 }

@@ -3,11 +3,11 @@ import { deleteUpTo, execute, query, queryOne, queryOnly, queryValue } from '../
 
 /** `signup`: the customer consents in upstream's dialog; `steps`: enters the access token of a system user. */
 export const SETUP_MODES = ['signup', 'steps'] as const;
-export type SetupMode = (typeof SETUP_MODES)[number];
+type SetupMode = (typeof SETUP_MODES)[number];
 
 /** `coexistence`: the number stays in the WhatsApp Business app too. */
 export const SETUP_CONNECTIONS = ['cloud', 'coexistence'] as const;
-export type SetupConnection = (typeof SETUP_CONNECTIONS)[number];
+type SetupConnection = (typeof SETUP_CONNECTIONS)[number];
 
 export const SETUP_STATES = [
   'open',

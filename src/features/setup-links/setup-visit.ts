@@ -13,7 +13,7 @@ import { publicSetupId } from './setup-task.ts';
 export type SetupRefusal = 'link_expired' | 'link_revoked' | 'link_used' | 'tenant_suspended';
 
 /** What the customer is asked now; `token`: the WABA and its access token. */
-export type SetupAsk =
+type SetupAsk =
   | { for: 'start' | 'token' | 'retry' }
   | { for: SetupChoice['of']; options: SetupChoice['options'] }
   | { for: 'pin'; triesLeft: number };

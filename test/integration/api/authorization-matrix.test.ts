@@ -28,7 +28,7 @@ import {
 
 /** All that answers without an API key. What is registered elsewhere must be behind one. */
 const WITHOUT_KEY =
-  /^\/(|assets\/.*|docs(\/.*)?|llms(-full)?\.txt|healthz|readyz|received_media\/:token|upstream\/webhook|portal(\/.*)?)$/;
+  /^\/(|assets\/.*|docs(\/.*)?|llms(-full)?\.txt|healthz|readyz|received_media\/:token|upstream\/webhook|portal(\/.*)?|setup\/.*)$/;
 const PUBLIC_OF_THE_API = ['/api/external/test', '/api/external/openapi.json'];
 
 const UNKNOWN_ID = '123456789012345';

@@ -23,9 +23,13 @@ async function runBlock(block: string, env: Record<string, string>): Promise<[nu
 }
 
 test('the page is run from top to bottom, and every request does what it says', async () => {
-  expect(BLOCKS).toHaveLength(6);
+  expect(BLOCKS).toHaveLength(7);
   const api = await startTestApi(async () => ({
-    config: testConfig({ HELIOGRAPH_PORTAL_PRODUCT_ORIGINS: 'https://crm.example' }),
+    config: testConfig({
+      HELIOGRAPH_PORTAL_PRODUCT_ORIGINS: 'https://crm.example',
+      HELIOGRAPH_UPSTREAM_APP_ID: '700000000000001',
+      HELIOGRAPH_UPSTREAM_SIGNUP_CONFIG_ID: '990000000000001',
+    }),
   }));
   const { platformKey, authorization } = await addPlatformKey(api.database);
   const gateway = await api.app.listen({ host: '127.0.0.1', port: 0 });
@@ -40,6 +44,7 @@ test('the page is run from top to bottom, and every request does what it says', 
     [201, expect.stringContaining('acme')],
     [201, expect.stringContaining(wabaId)],
     [201, expect.stringContaining('ck_')],
+    [201, expect.stringContaining('sl_')],
     [201, expect.stringContaining('ps_')],
     [200, expect.stringContaining('Acme Messaging')],
     [200, expect.stringContaining('asOf')],

@@ -92,18 +92,23 @@ export async function orShown<Shown>(
   }
 }
 
-/** Turns anything thrown into a page. What is not meant for the reader goes to the log only. */
-export function sendErrorPage(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
+/** What is shown of anything thrown. What is not meant for the reader goes to the log only. */
+export function reportedError(thrown: unknown, request: FastifyRequest): Shown {
   const shown = shownError(thrown);
   if (shown.status >= 500) {
     const line = { err: thrown, method: request.method, route: request.routeOptions.url };
     if (shown.status === 503) request.log.warn(line, 'page not available');
     else request.log.error(line, 'page failed');
   }
+  return shown;
+}
+
+/** Turns anything thrown into a page. */
+export function sendErrorPage(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const { status, title, text, headers } = reportedError(thrown, request);
   setBaseHeaders(request, reply);
   setPortalHeaders(reply);
   const viewer = viewerIfAny(request);
-  const { status, title, text, headers } = shown;
   const body = html`<p>${text}</p>
 ${status >= 500 && html`<p class="hint">Request <code>${request.id}</code></p>`}
 <p><a class="button" href="/portal">${viewer === null && request.portalLinkOver === null ? 'Sign in' : 'Go to the start page'}</a></p>`;

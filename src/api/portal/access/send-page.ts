@@ -51,7 +51,7 @@ const contentSecurityPolicy = (ancestors: string) =>
     "base-uri 'none'",
   ].join('; ');
 
-const HEADERS = {
+export const PAGE_HEADERS = {
   'content-security-policy': contentSecurityPolicy("'none'"),
   'cache-control': 'no-store',
   // With no-referrer, browsers send "Origin: null" with forms: ours would look like those of other sites.
@@ -62,7 +62,7 @@ const HEADERS = {
 };
 
 export function setPortalHeaders(reply: FastifyReply): void {
-  reply.headers(HEADERS);
+  reply.headers(PAGE_HEADERS);
   const origin = reply.request.portalFrameOrigin;
   if (origin === null) return;
   reply.header('content-security-policy', contentSecurityPolicy(origin)).removeHeader('x-frame-options');
