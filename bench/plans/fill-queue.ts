@@ -32,18 +32,19 @@ export async function fillQueue(database: Database, shape: QueueShape): Promise<
   const endpoints = shape.kind === 'blocked heads' ? ENDPOINTS : OPEN_BESIDE_PAUSED + 1;
   await execute(
     database,
-    `insert into webhook_endpoints (id, waba_id, url, secret_sealed, mode) overriding system value
-     select n, '1', 'https://bench.example', '', case when n = 1 and cast(:paused as boolean) then 'paused' else 'open' end
-       from generate_series(1, cast(:endpoints as integer)) as n`,
-    { endpoints, paused: shape.kind === 'one paused endpoint' },
+    `insert into webhook_endpoints (id, waba_id, url, secret_sealed) overriding system value
+     select n, '1', 'https://bench.example', '' from generate_series(1, cast(:endpoints as integer)) as n`,
+    { endpoints },
   );
+  if (shape.kind === 'one paused endpoint')
+    await database.raw(`update endpoint_health set mode = 'paused' where endpoint_id = 1`);
   for (let from = 0; from < shape.rows; from += STEP) {
     const to = Math.min(from + STEP, shape.rows) - 1;
     if (shape.kind === 'blocked heads') await fillBlocked(database, from, to);
     else await fillPaused(database, from, to);
   }
   await database.raw('vacuum analyze delivery_queue');
-  await database.raw('analyze events; analyze webhook_endpoints; checkpoint');
+  await database.raw('analyze events; analyze webhook_endpoints; analyze endpoint_health; checkpoint');
 }
 
 const COLUMNS = `endpoint_id, lane, state, released, delivery_day, delivery_id, event_day, event_uuid, attempts,

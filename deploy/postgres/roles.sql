@@ -92,7 +92,8 @@ begin
   for name, columns in
     select unnest(array['tenants', 'tenant_policies', 'tenant_usage', 'inbox', 'waiting_bodies',
       'quarantine_counts', 'contacts', 'conversations', 'messages', 'message_statuses', 'message_states', 'orders',
-      'catalog_products', 'payment_reports', 'ordering_keys', 'deliveries', 'attempts', 'endpoint_minutes', 'endpoint_failures',
+      'catalog_products', 'payment_reports', 'ordering_keys', 'deliveries', 'attempts', 'endpoint_health', 'endpoint_minutes',
+      'endpoint_failures',
       'replays', 'delivery_queue', 'worker_processes', 'system_figures', 'workflow_tasks', 'outbound_messages', 'send_pacing', 'phone_aliases',
       'audit_log', 'audit_chain', 'alerts', 'waba_hours', 'housekeeping_steps', 'schema_files', 'schema_migrations']), ''
     -- All of it but the PINs, in whatever version the schema is.
@@ -105,8 +106,7 @@ begin
         'message_id, occurred_at, created_at)'),
       ('wabas', '(waba_id, tenant_id, created_at, removed_at, numbers_asked_at, numbers_problem, token_refused_at, '
         'token_problem)'),
-      ('webhook_endpoints', '(id, waba_id, description, event_types, mode, mode_reason, order_scope, created_at, updated_at, '
-        'mode_changed_at, failing_since, recovered_at, next_probe_at)'),
+      ('webhook_endpoints', '(id, waba_id, description, event_types, order_scope, created_at, updated_at)'),
       ('erasures', '(id, kind, subject_id, waba_id, tenant_id, state, requested_by, created_at, started_at, finished_at, '
         'counts, refused)')
   loop

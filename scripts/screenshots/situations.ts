@@ -113,7 +113,7 @@ async function outage(world: World): Promise<void> {
 async function comeback(world: World): Promise<void> {
   const { traffic, temporal, portal, database, tenant } = world;
   await traffic.answer({ mode: 'slow', delayMs: 4_000 });
-  await database.raw('update webhook_endpoints set next_probe_at = now() where next_probe_at is not null');
+  await database.raw('update endpoint_health set next_probe_at = now() where next_probe_at is not null');
   await until('its endpoint takes deliveries', async () => (await modeOf(world)) === 'open');
   await sleep(3_000);
   const run = runPath(`endpoint/${tenant.endpointId}`);
@@ -195,7 +195,7 @@ function detailed(text: RegExp) {
 async function modeOf({ database, tenant }: World): Promise<string> {
   const [row] = await query<{ mode: string }>(
     database,
-    'select mode from webhook_endpoints where id = :endpointId',
+    'select mode from endpoint_health where endpoint_id = :endpointId',
     { endpointId: tenant.endpointId },
   );
   return row?.mode ?? 'gone';
@@ -218,8 +218,8 @@ async function moveBackAnHour({ database, tenant }: World): Promise<void> {
      tried as (update attempts set ${back('started_at')} where endpoint_id = :id),
      counted as (update endpoint_minutes set ${back('minute')} where endpoint_id = :id),
      waiting as (update delivery_queue set ${back('created_at', 'first_failed_at')} where endpoint_id = :id)
-     update webhook_endpoints set ${back('failing_since', 'mode_changed_at')}, next_probe_at = now()
-      where id = :id`,
+     update endpoint_health set ${back('failing_since', 'mode_changed_at')}, next_probe_at = now()
+      where endpoint_id = :id`,
     { id: tenant.endpointId },
   );
 }

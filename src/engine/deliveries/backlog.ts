@@ -70,7 +70,8 @@ export async function oldestDueAt(database: Database): Promise<Date | null> {
     database,
     `with recursive ${ACTIVE}
      select min(${DUE_SINCE})
-       from active a join webhook_endpoints e on e.id = a.endpoint_id and e.mode = 'open'
+       from active a join webhook_endpoints e on e.id = a.endpoint_id
+       join endpoint_health h on h.endpoint_id = e.id and h.mode = 'open'
       cross join lateral (${FIRST_ATTEMPT}) as first
       where (e.rate_limit_per_second is null and e.max_in_flight is null and e.order_scope <> 'endpoint')
          or not exists (select from endpoint_minutes m where m.endpoint_id = e.id and m.successes > 0
@@ -94,7 +95,8 @@ export async function listLateEndpoints(
     `with recursive ${ACTIVE}
      select e.id, e.waba_id as "wabaId", w.tenant_id as "tenantId"
        from active a
-       join webhook_endpoints e on e.id = a.endpoint_id and e.mode = 'open' and not e.failing_notified
+       join webhook_endpoints e on e.id = a.endpoint_id
+       join endpoint_health h on h.endpoint_id = e.id and h.mode = 'open' and not h.failing_notified
        join wabas w on w.waba_id = e.waba_id
       cross join lateral (${FIRST_ATTEMPT}) as first
       where ${DUE_SINCE} < now() - interval '1 minute' * cast(:minutes as float8)
@@ -107,7 +109,7 @@ export async function listLateEndpoints(
 export async function countEndpointModes(database: Database): Promise<Record<string, number>> {
   const rows = await query<{ mode: string; n: number }>(
     database,
-    'select mode, count(*)::integer as n from webhook_endpoints group by mode',
+    'select mode, count(*)::integer as n from endpoint_health group by mode',
   );
   return Object.fromEntries(rows.map(({ mode, n }) => [mode, n]));
 }
@@ -134,16 +136,17 @@ export type TroubledEndpoint = {
 export async function listTroubledEndpoints(database: Database, limit: number): Promise<TroubledEndpoint[]> {
   return await query<TroubledEndpoint>(
     database,
-    `select e.id, e.waba_id as "wabaId", t.business_name as "businessName", e.url, e.description, e.mode, e.mode_reason as "modeReason",
-            e.mode_changed_at as "modeChangedAt", e.failing_since as "failingSince",
-            json_build_object('failing', count(*) filter (where e.mode <> 'paused') over (),
-                              'paused', count(*) filter (where e.mode = 'paused') over ()) as counted
+    `select e.id, e.waba_id as "wabaId", t.business_name as "businessName", e.url, e.description, h.mode, h.mode_reason as "modeReason",
+            h.mode_changed_at as "modeChangedAt", h.failing_since as "failingSince",
+            json_build_object('failing', count(*) filter (where h.mode <> 'paused') over (),
+                              'paused', count(*) filter (where h.mode = 'paused') over ()) as counted
        from webhook_endpoints e
+       join endpoint_health h on h.endpoint_id = e.id
        join wabas w on w.waba_id = e.waba_id
        join tenants t on t.id = w.tenant_id
-      where e.mode <> 'open' or e.failing_since is not null
-      order by case e.mode when 'paused' then 2 when 'disabled' then 1 else 0 end,
-               coalesce(e.failing_since, e.mode_changed_at) desc, e.id limit :limit`,
+      where h.mode <> 'open' or h.failing_since is not null
+      order by case h.mode when 'paused' then 2 when 'disabled' then 1 else 0 end,
+               coalesce(h.failing_since, h.mode_changed_at) desc, e.id limit :limit`,
     { limit },
   );
 }
@@ -186,4 +189,4 @@ const FIRST_ATTEMPT = `select oldest from (
   where attempts = 0 limit 1`;
 
 /** While its endpoint was not open, nothing was due. */
-const DUE_SINCE = 'greatest(first.oldest, e.mode_changed_at)';
+const DUE_SINCE = 'greatest(first.oldest, h.mode_changed_at)';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { invalidValue, shown } from '../../platform/request-input.ts';
-import { BUFFER_DEFAULTS, BUFFER_LIMITS } from '../queue/buffers.ts';
+import { BUFFER_DEFAULTS, BUFFER_LIMITS } from './buffer-limits.ts';
 import { numberSetting, textsSetting, wholeNumber } from './setting.ts';
 
 /** The types of messages that can wait for others. */

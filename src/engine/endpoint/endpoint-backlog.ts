@@ -7,16 +7,20 @@ const IS_BACK = `mode = 'open' and backlog_due_at <= (select clock_timestamp())`
 export async function findRecovered(database: Database, limit: number): Promise<string[]> {
   return await queryColumn<string>(
     database,
-    `select id from webhook_endpoints where ${IS_BACK} order by backlog_due_at limit :limit`,
+    `select endpoint_id from endpoint_health where ${IS_BACK} order by backlog_due_at limit :limit`,
     { limit },
   );
 }
 
 /** False: the endpoint has failed again, or takes nothing any more. */
 export async function isRecovered(trx: Transaction, endpointId: string): Promise<boolean> {
-  const rows = await query(trx, `select 1 from webhook_endpoints where id = :endpointId and ${IS_BACK}`, {
-    endpointId,
-  });
+  const rows = await query(
+    trx,
+    `select 1 from endpoint_health where endpoint_id = :endpointId and ${IS_BACK}`,
+    {
+      endpointId,
+    },
+  );
   return rows.length === 1;
 }
 
@@ -25,8 +29,8 @@ export async function noteBroughtForward(
   endpointId: string,
   { retried, isDone }: { retried: number; isDone: boolean },
 ): Promise<void> {
-  const brought = 'update webhook_endpoints set backlog_retried_at = now() where id = :endpointId';
+  const brought = 'update endpoint_health set backlog_retried_at = now() where endpoint_id = :endpointId';
   if (retried > 0) await execute(database, brought, { endpointId });
-  const done = `update webhook_endpoints set has_backlog = false, backlog_due_at = null where id = :endpointId and ${IS_BACK}`;
+  const done = `update endpoint_health set has_backlog = false, backlog_due_at = null where endpoint_id = :endpointId and ${IS_BACK}`;
   if (isDone) await execute(database, done, { endpointId });
 }

@@ -16,11 +16,11 @@ export type EndpointChange = {
 };
 
 /**
- * SQL that records a change of the endpoints that the statement's part `changed` updated (id, mode, mode_reason), and so in its
+ * SQL that records a change of the endpoints whose health the statement's part `changed` updated (endpoint_id, mode, mode_reason), and so in its
  * transaction: an endpoint that fails and recovers between two looks has still done both.
  */
 export const RECORD_CHANGE = `insert into endpoint_changes (endpoint_id, change, mode, mode_reason, reason)
-  select id, cast(:change as text), mode, mode_reason, cast(:reason as text) from changed`;
+  select endpoint_id, cast(:change as text), mode, mode_reason, cast(:reason as text) from changed`;
 
 /** Removes up to `limit` changes, for a transaction that makes notices of them. Those that another process takes are left out. */
 export async function takeEndpointChanges(trx: Transaction, limit: number): Promise<EndpointChange[]> {
@@ -45,17 +45,17 @@ const QUIET_CHANGES = {
   failing: {
     isNow: true,
     reason: 'every attempt fails; deliveries are tried again by the retry schedule',
-    condition: `not e.failing_notified
-        and e.failing_since < now() - ${QUIET.minutes} * interval '1 minute'
-        and (e.failing_since < now() - ${QUIET.hours} * interval '1 hour'
+    condition: `not h.failing_notified
+        and h.failing_since < now() - ${QUIET.minutes} * interval '1 minute'
+        and (h.failing_since < now() - ${QUIET.hours} * interval '1 hour'
              or (select sum(m.failures) from endpoint_minutes m
-                  where m.endpoint_id = e.id and m.minute >= date_trunc(case when m.is_hour then 'hour' else 'minute' end, e.failing_since))
+                  where m.endpoint_id = h.endpoint_id and m.minute >= date_trunc(case when m.is_hour then 'hour' else 'minute' end, h.failing_since))
                 >= ${QUIET.failures})`,
   },
   recovered: {
     isNow: false,
     reason: 'an attempt succeeded',
-    condition: 'e.failing_notified and e.failing_since is null',
+    condition: 'h.failing_notified and h.failing_since is null',
   },
 } as const;
 
@@ -72,10 +72,10 @@ export async function noteQuietChanges(
     const changed = await queryColumn<string>(
       trx,
       `with changed as (
-         update webhook_endpoints set failing_notified = :isNow where id = any (array(
-           select e.id from webhook_endpoints e where e.mode = 'open' and ${condition}
+         update endpoint_health set failing_notified = :isNow where endpoint_id = any (array(
+           select h.endpoint_id from endpoint_health h where h.mode = 'open' and ${condition}
             limit ${MOST_AT_ONCE} for no key update skip locked))
-         returning id, mode, mode_reason)
+         returning endpoint_id, mode, mode_reason)
        ${RECORD_CHANGE} returning endpoint_id`,
       { isNow, change, reason },
     );

@@ -2,6 +2,7 @@ import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { deleteUpTo, execute, query, queryColumn, queryValue } from '../../platform/postgres/sql.ts';
 import { type EndpointChange, RECORD_CHANGE } from './endpoint-changes.ts';
+import { carryMode } from './former-columns.ts';
 
 export type EndpointCounts = {
   endpointId: string;
@@ -31,22 +32,17 @@ export async function addEndpointCounts(trx: Transaction, counts: readonly Endpo
   );
 }
 
-/** By endpoint, whether an attempt has succeeded of those that are noted. */
-export type EndpointWorks = ReadonlyMap<string, boolean>;
-
-/** Notes since when nothing succeeds; returns the endpoints that others have locked, which are to be noted again. */
-export async function noteWorking(trx: Transaction, works: EndpointWorks): Promise<string[]> {
-  const isNews = `(id = any (cast(:working as bigint[])) and failing_since is not null
-             or id = any (cast(:failing as bigint[])) and failing_since is null)`;
-  return await queryColumn<string>(
+/** Notes since when nothing succeeds, by endpoint whether an attempt has succeeded. */
+export async function noteWorking(trx: Transaction, works: ReadonlyMap<string, boolean>): Promise<void> {
+  await execute(
     trx,
-    `with noted as (
-       update webhook_endpoints set failing_since = case when failing_since is null then now() end,
-              recovered_at = case when failing_since is null then recovered_at else now() end
-        where id = any (array(
-          select id from webhook_endpoints where ${isNews} for no key update skip locked))
-       returning id)
-     select e.id from webhook_endpoints e where ${isNews} and not exists (select from noted n where n.id = e.id)`,
+    `update endpoint_health set failing_since = case when failing_since is null then now() end,
+            recovered_at = case when failing_since is null then recovered_at else now() end
+      where endpoint_id = any (array(
+        select endpoint_id from endpoint_health
+         where endpoint_id = any (cast(:working as bigint[])) and failing_since is not null
+            or endpoint_id = any (cast(:failing as bigint[])) and failing_since is null
+         order by endpoint_id for no key update))`,
     {
       working: [...works.keys()].filter((id) => works.get(id)),
       failing: [...works.keys()].filter((id) => !works.get(id)),
@@ -64,13 +60,13 @@ export async function findMostlyFailing(
 ): Promise<FailingEndpoint[]> {
   return await query<FailingEndpoint>(
     database,
-    `select w.id as "endpointId", sum(m.failed_deliveries)::integer as failed,
+    `select h.endpoint_id as "endpointId", sum(m.failed_deliveries)::integer as failed,
             sum(m.failed_deliveries + m.successes)::integer as deliveries
-       from webhook_endpoints w join endpoint_minutes m on m.endpoint_id = w.id
-      where w.id = any (cast(:endpointIds as bigint[])) and w.mode = 'open'
+       from endpoint_health h join endpoint_minutes m using (endpoint_id)
+      where h.endpoint_id = any (cast(:endpointIds as bigint[])) and h.mode = 'open'
         and m.minute > now() - :minutes * interval '1 minute'
-        and m.minute >= date_trunc('minute', w.mode_changed_at) + interval '1 minute'
-      group by w.id
+        and m.minute >= date_trunc('minute', h.mode_changed_at) + interval '1 minute'
+      group by h.endpoint_id
      having sum(m.failed_deliveries) >= cast(:leastFailures as integer)
         and sum(m.failed_deliveries) >= cast(:share as float8) * sum(m.failed_deliveries + m.successes)`,
     { endpointIds, ...rule },
@@ -81,10 +77,10 @@ export async function findMostlyFailing(
 export async function findFailingFor(database: Database, hours: number): Promise<string[]> {
   return await queryColumn<string>(
     database,
-    `select w.id from webhook_endpoints w
-      where w.mode in ('open', 'probing') and w.failing_since < now() - :hours * interval '1 hour'
+    `select h.endpoint_id from endpoint_health h
+      where h.mode in ('open', 'probing') and h.failing_since < now() - :hours * interval '1 hour'
         and exists (select 1 from endpoint_minutes m
-                     where m.endpoint_id = w.id and m.failures > 0 and m.minute > now() - interval '1 hour')`,
+                     where m.endpoint_id = h.endpoint_id and m.failures > 0 and m.minute > now() - interval '1 hour')`,
     { hours },
   );
 }
@@ -148,38 +144,28 @@ export type EndpointReport = {
   failedProbes: number;
 };
 
-const IS_PROBE = `r.probe_after_ms is not null and w.mode = 'probing'`;
+const IS_PROBE = `r.probe_after_ms is not null and h.mode = 'probing'`;
 
-/**
- * Locks endpoints for what their transaction changes, and waits for none; returns those that another transaction has
- * locked. So what is recorded about the others waits for no lock, and two transactions never wait for each other.
- */
-export async function lockEndpoints(trx: Transaction, endpointIds: readonly string[]): Promise<Set<string>> {
-  const held = await query<{ id: string }>(
-    trx,
-    `with locked as materialized (
-       select id from webhook_endpoints where id = any (cast(:endpointIds as bigint[]))
-          for no key update skip locked)
-     select w.id from webhook_endpoints w
-      where w.id = any (cast(:endpointIds as bigint[])) and not exists (select from locked l where l.id = w.id)`,
-    { endpointIds },
-  );
-  return new Set(held.map(({ id }) => id));
+/** Until the transaction ends; in the order of their ids, so that two transactions never wait for each other. */
+export async function lockHealth(trx: Transaction, endpointIds: readonly string[]): Promise<void> {
+  const text = `select from endpoint_health where endpoint_id = any (cast(:endpointIds as bigint[]))
+                 order by endpoint_id for no key update`;
+  await query(trx, text, { endpointIds });
 }
 
-/** Notes what attempts say about endpoints, which their transaction has locked. */
+/** Notes what attempts say about endpoints, whose health their transaction has locked. */
 export async function noteReports(trx: Transaction, reports: readonly EndpointReport[]): Promise<void> {
   await execute(
     trx,
-    `update webhook_endpoints w
-        set has_backlog = w.has_backlog or r.troubled,
-            backlog_due_at = case when not r.troubled then w.backlog_due_at end,
-            probe_failures = w.probe_failures + case when ${IS_PROBE} then r.failed_probes else 0 end,
+    `update endpoint_health h
+        set has_backlog = h.has_backlog or r.troubled,
+            backlog_due_at = case when not r.troubled then h.backlog_due_at end,
+            probe_failures = h.probe_failures + case when ${IS_PROBE} then r.failed_probes else 0 end,
             next_probe_at = case when ${IS_PROBE} then clock_timestamp() + r.probe_after_ms * interval '1 millisecond'
-                                 else w.next_probe_at end
+                                 else h.next_probe_at end
        from unnest(cast(:endpointIds as bigint[]), cast(:troubled as boolean[]), cast(:probesAfterMs as float8[]),
                    cast(:failedProbes as integer[])) as r (id, troubled, probe_after_ms, failed_probes)
-      where w.id = r.id and (r.troubled and (not w.has_backlog or w.backlog_due_at is not null) or ${IS_PROBE})`,
+      where h.endpoint_id = r.id and (r.troubled and (not h.has_backlog or h.backlog_due_at is not null) or ${IS_PROBE})`,
     {
       endpointIds: reports.map((report) => report.endpointId),
       troubled: reports.map((report) => report.isTroubled),
@@ -199,7 +185,7 @@ export async function endProbing(trx: Transaction, endpointId: string): Promise<
   ]);
 }
 
-/** Null is whichever version; events wait. False when the endpoint was not on. */
+/** Null is whichever version; events wait. False when the endpoint was not on, or its settings are of another version or being changed. */
 export async function disableEndpoint(
   trx: Transaction,
   endpointId: string,
@@ -207,7 +193,8 @@ export async function disableEndpoint(
 ): Promise<boolean> {
   return await changeMode(trx, endpointId, { change: 'disabled', reason }, [
     `mode = 'disabled', mode_reason = :reason, next_probe_at = null, failing_notified = true`,
-    `mode in ('open', 'probing') and (cast(:version as integer) is null or version = cast(:version as integer))`,
+    `mode in ('open', 'probing') and (cast(:version as integer) is null or endpoint_id = any (array(
+        select id from webhook_endpoints where id = :endpointId and version = cast(:version as integer) for share skip locked)))`,
     { version },
   ]);
 }
@@ -222,12 +209,13 @@ async function changeMode(
   const changed = await execute(
     trx,
     `with changed as (
-       update webhook_endpoints set ${columns}, mode_changed_at = now(), version = version + 1, updated_at = now()
-        where id = :endpointId and ${condition} returning id, mode, mode_reason)
+       update endpoint_health set ${columns}, mode_changed_at = now()
+        where endpoint_id = :endpointId and ${condition} returning endpoint_id, mode, mode_reason)
      ${RECORD_CHANGE}`,
     { endpointId, ...recorded, ...values },
   );
   if (changed === 0) return false;
+  await carryMode(trx, endpointId);
   trx.notify('heliograph_endpoints', endpointId);
   return true;
 }

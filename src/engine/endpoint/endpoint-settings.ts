@@ -1,8 +1,8 @@
 import { type EventType, WINDOW_CLOSING, WINDOW_CLOSING_MINUTES } from '../../platform/event-type.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
-import { STRICTEST_MODE, WORKFLOW_MODE, type WorkflowMode } from '../queue/claim.ts';
 import type { EventFormat } from './event-format.ts';
+import { STRICTEST_MODE, WORKFLOW_MODE, type WorkflowMode } from './workflow-mode.ts';
 
 export type EndpointMode = 'open' | 'probing' | 'paused' | 'disabled';
 
@@ -12,7 +12,6 @@ export type EndpointSettings = {
   wabaId: string;
   tenantId: string;
   url: string;
-  mode: EndpointMode;
   version: number;
   secretSealed: string;
   previousSecretSealed: string | null;
@@ -45,7 +44,7 @@ export async function loadEndpointSettings(
 ): Promise<EndpointSettings[]> {
   return await query<EndpointSettings>(
     database,
-    `select id, w.waba_id as "wabaId", a.tenant_id as "tenantId", url, mode, version, secret_sealed as "secretSealed",
+    `select id, w.waba_id as "wabaId", a.tenant_id as "tenantId", url, version, secret_sealed as "secretSealed",
             previous_secret_sealed as "previousSecretSealed",
             previous_secret_expires_at as "previousSecretExpiresAt",
             asymmetric_signature as "asymmetricSignature", signing_key_sealed as "signingKeySealed",
@@ -76,10 +75,13 @@ export async function findChangedEndpoints(database: Database, seconds: number):
     database,
     `select id, max_in_flight as "maxInFlight", rate_limit_per_second as "ratePerSecond",
             ${STRICTEST_MODE} as workflows,
-            case when mode = 'open' and mode_changed_at > created_at
-                  and mode_changed_at > now() - :seconds * interval '1 second'
-                 then cast(extract(epoch from mode_changed_at) * 1000 as float8) end as "switchedOnMs"
-       from webhook_endpoints where updated_at > now() - :seconds * interval '1 second'`,
+            case when h.mode = 'open' and h.mode_changed_at > created_at
+                  and h.mode_changed_at > now() - :seconds * interval '1 second'
+                 then cast(extract(epoch from h.mode_changed_at) * 1000 as float8) end as "switchedOnMs"
+       from webhook_endpoints join endpoint_health h on h.endpoint_id = id
+      where id = any (array(
+        select id from webhook_endpoints where updated_at > now() - :seconds * interval '1 second' union
+        select endpoint_id from endpoint_health where mode_changed_at > now() - :seconds * interval '1 second'))`,
     { seconds },
   );
 }
@@ -125,8 +127,8 @@ export async function endpointsOfWabas(
     database,
     `select id, waba_id as "wabaId", event_types as "eventTypes", phone_number_ids as "phoneNumberIds",
             filter, format, order_scope as "orderScope",
-            case when buffer_seconds > 0 then coalesce(buffer_types, '{text}') end as "bufferTypes", mode, version
-       from webhook_endpoints where waba_id = any (:wabaIds::text[]) order by id`,
+            case when buffer_seconds > 0 then coalesce(buffer_types, '{text}') end as "bufferTypes", h.mode, version
+       from webhook_endpoints join endpoint_health h on h.endpoint_id = id where waba_id = any (:wabaIds::text[]) order by id`,
     { wabaIds },
   );
 }

@@ -1,6 +1,5 @@
 import type { Database } from '../../platform/postgres/database.ts';
 import { queryValue } from '../../platform/postgres/sql.ts';
-import type { WaitingDeliveries } from '../queue/waiting.ts';
 import type { Endpoint } from './store.ts';
 
 /**
@@ -9,7 +8,7 @@ import type { Endpoint } from './store.ts';
  */
 export function recoveringSince(
   endpoint: Pick<Endpoint, 'mode' | 'modeChangedAt' | 'failingSince' | 'recoveredAt' | 'backlogDueAt'>,
-  { oldestAt, oldestDueAt }: Pick<WaitingDeliveries, 'oldestAt' | 'oldestDueAt'>,
+  { oldestAt, oldestDueAt }: { oldestAt: Date | null; oldestDueAt: Date | null },
 ): Date | null {
   const { mode, modeChangedAt, failingSince, recoveredAt, backlogDueAt } = endpoint;
   if (mode !== 'open' || failingSince !== null) return null;

@@ -1,7 +1,7 @@
 import { type TSchema, Type } from 'typebox';
 import type { Config } from '../../platform/config/config.ts';
 import { invalidValue, shown } from '../../platform/request-input.ts';
-import type { WorkflowMode } from '../queue/claim.ts';
+import type { WorkflowMode } from './workflow-mode.ts';
 
 export type InstallationSettings = {
   retryScheduleSeconds: readonly number[];

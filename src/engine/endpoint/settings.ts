@@ -10,7 +10,6 @@ import {
 import { EventTypeSchema } from '../../platform/event-type-schema.ts';
 import { checkDescription } from '../../platform/request-input.ts';
 import { KNOWN_FIELDS } from '../../platform/upstream-fields.ts';
-import { WORKFLOW_MODES } from '../queue/claim.ts';
 import { BUFFER_SETTINGS } from './buffer-settings.ts';
 import { CONDITION_FORMS, checkFilter, FILTER_LIMITS } from './event-filter.ts';
 import {
@@ -32,6 +31,7 @@ import {
   DAY_SECONDS,
   MAX_RETRIES,
 } from './setting-checks.ts';
+import { WORKFLOW_MODES } from './workflow-mode.ts';
 
 const namedAsThey = (types: readonly EventType[]) => Object.fromEntries(types.map((type) => [type, type]));
 

@@ -1,10 +1,11 @@
 import { isSameTarget } from '../../platform/http/same-target.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query, queryOne, queryOnly, queryValue } from '../../platform/postgres/sql.ts';
-import { WORKFLOW_MODE } from '../queue/claim.ts';
 import type { EndpointMode } from './endpoint-settings.ts';
+import { carryMode } from './former-columns.ts';
 import type { Kind } from './setting.ts';
 import { type StoredSettings, settingsOf } from './settings.ts';
+import { WORKFLOW_MODE } from './workflow-mode.ts';
 
 export type StoredEndpointOptions = StoredSettings & {
   url: string;
@@ -56,9 +57,9 @@ const COLUMNS = settingsOf().map(([name, { kind }]) => ({
 const ENDPOINT = `id, waba_id as "wabaId", url, custom_headers_sealed as "customHeadersSealed",
   app_secret_sealed as "appSecretSealed",
   ${COLUMNS.map(({ name, column }) => `${name === 'deliveryWorkflows' ? WORKFLOW_MODE : column} as "${name}"`).join(', ')},
-  mode, mode_reason as "modeReason", mode_changed_at as "modeChangedAt", failing_since as "failingSince",
-  recovered_at as "recoveredAt", backlog_due_at as "backlogDueAt",
-  next_probe_at as "nextProbeAt", probe_failures as "probeFailures",
+  h.mode, h.mode_reason as "modeReason", h.mode_changed_at as "modeChangedAt", h.failing_since as "failingSince",
+  h.recovered_at as "recoveredAt", h.backlog_due_at as "backlogDueAt",
+  h.next_probe_at as "nextProbeAt", h.probe_failures as "probeFailures",
   case when previous_secret_sealed is not null and previous_secret_expires_at > now()
        then previous_secret_expires_at end as "previousSecretExpiresAt",
   signing_key_sealed as "signingKeySealed",
@@ -66,7 +67,9 @@ const ENDPOINT = `id, waba_id as "wabaId", url, custom_headers_sealed as "custom
   case when previous_signing_key_expires_at > now()
        then previous_signing_key_expires_at end as "previousSigningKeyExpiresAt",
   client_certificate as "clientCertificatePem",
-  version, created_at as "createdAt", updated_at as "updatedAt"`;
+  version, created_at as "createdAt", greatest(updated_at, h.mode_changed_at) as "updatedAt"`;
+
+const ENDPOINTS = 'webhook_endpoints join endpoint_health h on h.endpoint_id = id';
 
 /** The sealed secret is bound to the id, so it is drawn first. */
 export async function nextEndpointId(database: Database): Promise<string> {
@@ -116,7 +119,7 @@ export async function insertEndpoint(
 export async function listEndpoints(database: Database, wabaId: string): Promise<Endpoint[]> {
   return await query<Endpoint>(
     database,
-    `select ${ENDPOINT} from webhook_endpoints where waba_id = :wabaId order by id`,
+    `select ${ENDPOINT} from ${ENDPOINTS} where waba_id = :wabaId order by id`,
     { wabaId },
   );
 }
@@ -124,7 +127,7 @@ export async function listEndpoints(database: Database, wabaId: string): Promise
 export async function findEndpoint(database: Database, wabaId: string, id: string): Promise<Endpoint | null> {
   return await queryOne<Endpoint>(
     database,
-    `select ${ENDPOINT} from webhook_endpoints where waba_id = :wabaId and id = :id`,
+    `select ${ENDPOINT} from ${ENDPOINTS} where waba_id = :wabaId and id = :id`,
     { wabaId, id },
   );
 }
@@ -150,32 +153,31 @@ export async function findEndpointAt(database: Database, url: string): Promise<s
 }
 
 export async function findEndpointForOperator(database: Database, id: string): Promise<Endpoint | null> {
-  return await queryOne<Endpoint>(database, `select ${ENDPOINT} from webhook_endpoints where id = :id`, {
+  return await queryOne<Endpoint>(database, `select ${ENDPOINT} from ${ENDPOINTS} where id = :id`, {
     id,
   });
 }
 
 /**
- * False: the WABA has no such endpoint. What the breaker noted of the mode before is forgotten; opening forgets since when the endpoint
- * fails, too.
+ * The endpoint is locked. What the breaker noted of the mode before is forgotten; opening forgets since when the endpoint fails, too.
  */
 export async function setEndpointMode(
-  database: Database,
-  wabaId: string,
-  change: { id: string; mode: 'open' | 'paused' | 'disabled'; reason: string | null },
-): Promise<boolean> {
-  const changed = await execute(
-    database,
-    `update webhook_endpoints
-        set mode = :mode, mode_reason = :reason, version = version + 1, updated_at = now(),
+  trx: Transaction,
+  { id, ...change }: { id: string; mode: 'open' | 'paused' | 'disabled'; reason: string | null },
+): Promise<void> {
+  await execute(
+    trx,
+    `with changed as (update webhook_endpoints set version = version + 1, updated_at = now() where id = :id)
+     update endpoint_health
+        set mode = :mode, mode_reason = :reason,
             mode_changed_at = case when mode = :mode then mode_changed_at else now() end,
             next_probe_at = null, probe_failures = 0,
             failing_since = case when :mode = 'open' then null else failing_since end,
             failing_notified = false
-      where waba_id = :wabaId and id = :id`,
-    { wabaId, ...change },
+      where endpoint_id = :id`,
+    { id, ...change },
   );
-  return changed === 1;
+  await carryMode(trx, id);
 }
 
 /** Waiting deliveries go there too. False: the WABA has no such endpoint. */

@@ -1,11 +1,8 @@
 import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
+import { BUFFER_DEFAULTS, BUFFER_LIMITS } from '../endpoint/buffer-limits.ts';
 import { rowIs } from './states.ts';
-
-/** The most that an endpoint may have of them; its defaults are below. */
-export const BUFFER_LIMITS = { seconds: 60, maxSeconds: 300, messages: 100, bytes: 256 * 1_024 };
-export const BUFFER_DEFAULTS = { maxSecondsFactor: 4, messages: 20 };
 
 /** Null `seconds`: its endpoint does not buffer any more, or is gone. */
 export type BufferSettings = {

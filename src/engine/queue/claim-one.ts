@@ -37,10 +37,10 @@ export async function claimOne(
     database,
     `with claimed as (
        ${CLAIM}
-         from webhook_endpoints w
-        where q.delivery_id = cast(:deliveryId as uuid) and w.id = q.endpoint_id
+         from endpoint_health h
+        where q.delivery_id = cast(:deliveryId as uuid) and h.endpoint_id = q.endpoint_id
           and (q.state = 'due' or q.state = 'retrying' and q.next_attempt_at <= (select clock_timestamp()))
-          and (w.mode = 'open'
+          and (h.mode = 'open'
                or exists (select from queued_with_events(array[q.delivery_id]) as e where e.event_type = 'test'))
        returning q.*
      )
@@ -57,13 +57,13 @@ export async function claimOne(
 async function findWaiting(database: Database, one: One): Promise<WaitingDelivery | null> {
   return await queryOne<WaitingDelivery>(
     database,
-    `select q.state, w.mode, d.last_error as "lastError", q.stepped_aside_at as "steppedAsideAt",
+    `select q.state, h.mode, d.last_error as "lastError", q.stepped_aside_at as "steppedAsideAt",
             cast(extract(epoch from case q.state when 'claimed' then q.lease_until when 'retrying' then q.next_attempt_at end
               - clock_timestamp()) * 1000 as float8) as "waitMs",
-            case w.mode when 'probing'
-              then cast(extract(epoch from w.next_probe_at - clock_timestamp()) * 1000 as float8) end as "probeMs"
+            case h.mode when 'probing'
+              then cast(extract(epoch from h.next_probe_at - clock_timestamp()) * 1000 as float8) end as "probeMs"
        from delivery_queue q
-       join webhook_endpoints w on w.id = q.endpoint_id
+       join endpoint_health h using (endpoint_id)
        left join deliveries d on d.day = cast(:deliveryDay as date) and d.id = q.delivery_id
       where q.delivery_id = cast(:deliveryId as uuid)`,
     one,

@@ -1,21 +1,9 @@
 import type { Database } from '../../platform/postgres/database.ts';
 import { execute, query, queryValue } from '../../platform/postgres/sql.ts';
 import { deliveryUuidOf, publicDeliveryId } from '../../platform/public-ids.ts';
+import { GRANT_PROBES } from '../endpoint/probes.ts';
+import { STRICTEST_MODE, type WorkflowMode } from '../endpoint/workflow-mode.ts';
 import { rowIs } from './states.ts';
-
-/**
- * Which deliveries get a run of `deliverEvent`. `auto`: first attempts while traffic is calm, and failures. `always`: every
- * delivery, and its attempts are made inside its run.
- */
-export const WORKFLOW_MODES = ['auto', 'always'] as const;
-
-export type WorkflowMode = (typeof WORKFLOW_MODES)[number];
-
-/** SQL of an endpoint's mode: the release before this one, which may run beside it, has a third. */
-export const WORKFLOW_MODE = `nullif(delivery_workflows, 'failures')`;
-
-/** SQL of whether any delivery of an endpoint may wait for its run, as a mode. */
-export const STRICTEST_MODE = `case when always_workflows_for is null then ${WORKFLOW_MODE} else 'always' end`;
 
 /** A delivery under lease, with the event that it carries. */
 export type ClaimedDelivery = {
@@ -86,19 +74,19 @@ export async function claimDue(
 const PROBED_AT_EITHER_END = 25;
 
 /**
- * SQL of the row of the delivery that is the next probe of the endpoint `w`: each in turn from the oldest on, and every
+ * SQL of the row of the delivery that is the next probe of the endpoint `h`: each in turn from the oldest on, and every
  * other time one that was never attempted, if there is one. Always the same might be the only one that fails.
  */
 const NEXT_PROBE = `
   select row_id from (
     select row_id, attempts, count(*) over () as many, row_number() over (order by replay, position) - 1 as turn
       from ((select ctid as row_id, attempts, replay, position from delivery_queue
-              where endpoint_id = w.id and state = 'due' order by replay, position limit ${PROBED_AT_EITHER_END})
+              where endpoint_id = h.endpoint_id and state = 'due' order by replay, position limit ${PROBED_AT_EITHER_END})
             union
             (select ctid, attempts, replay, position from delivery_queue
-              where endpoint_id = w.id and state = 'due' order by replay desc, position desc
+              where endpoint_id = h.endpoint_id and state = 'due' order by replay desc, position desc
               limit ${PROBED_AT_EITHER_END})) as ends) as heads
-   order by attempts > 0 and w.probe_failures % 2 = 1, turn < w.probe_failures % (many | 1), turn limit 1`;
+   order by attempts > 0 and h.probe_failures % 2 = 1, turn < h.probe_failures % (many | 1), turn limit 1`;
 
 /**
  * Claims one due delivery of each endpoint that is probed and whose probe is due: it is the one probe that the
@@ -111,24 +99,15 @@ export async function claimProbes(
   return await query<ClaimedDelivery>(
     database,
     `with picked as (
-       select w.id as endpoint_id, due.row_id
-         from webhook_endpoints w
+       select h.endpoint_id, due.row_id
+         from endpoint_health h
         cross join lateral (
           select ctid as row_id from delivery_queue
            where ctid = (${NEXT_PROBE}) and ${rowIs('due')} for update skip locked
         ) as due
-        where w.mode = 'probing' and w.next_probe_at <= now()
+        where h.mode = 'probing' and h.next_probe_at <= now()
         limit cast(:limit as integer)
-     ), free as (
-       select id from webhook_endpoints
-        where id = any (array(select endpoint_id from picked)) and mode = 'probing' and next_probe_at <= (select clock_timestamp())
-          for no key update skip locked
-     ), granted as (
-       update webhook_endpoints w set next_probe_at = clock_timestamp() + :leaseMs * interval '1 millisecond'
-         from picked p join free on free.id = p.endpoint_id
-        where w.id = p.endpoint_id
-       returning p.row_id
-     ), claimed as (
+     ), ${GRANT_PROBES}, claimed as (
        ${CLAIM}
         where ctid = any (array(select row_id from granted)) and ${rowIs('due', 'q')}
        returning *
@@ -191,7 +170,7 @@ export type DueEndpoint = DuePlace & {
 
 export type DueShare = DuePlace & { endpointId: string; share: number };
 
-const SETTINGS = `coalesce(w.mode = 'open', false) as "isOpen", w.max_in_flight as "maxInFlight",
+const SETTINGS = `coalesce(h.mode = 'open', false) as "isOpen", w.max_in_flight as "maxInFlight",
   w.rate_limit_per_second as "ratePerSecond", ${STRICTEST_MODE} as workflows`;
 
 /**
@@ -223,7 +202,7 @@ export async function findDueEndpoints(
     `with recursive ${ACTIVE}
      select a.endpoint_id as "endpointId", a.replay, a.position, ${SETTINGS}
        from (select * from active limit cast(:limit as integer)) as a
-       left join webhook_endpoints w on w.id = a.endpoint_id`,
+       left join webhook_endpoints w on w.id = a.endpoint_id left join endpoint_health h on h.endpoint_id = w.id`,
     page,
   );
 }
@@ -241,7 +220,7 @@ export async function findLatelyDue(database: Database, afterPosition: string): 
                       where position > cast(:afterPosition as bigint) and state = 'due' and not parked
                       order by position limit ${MAX_LATEST}) as latest
               order by endpoint_id, replay, position) as l
-       left join webhook_endpoints w on w.id = l.endpoint_id`,
+       left join webhook_endpoints w on w.id = l.endpoint_id left join endpoint_health h on h.endpoint_id = w.id`,
     { afterPosition },
   );
 }
@@ -262,7 +241,7 @@ const PICK_DUE = `in_turn as materialized (
     select s.endpoint_id, s.replay, s.position, s.share as free
       from unnest(cast(:endpointIds as bigint[]), cast(:shares as integer[]), cast(:replays as boolean[]),
                   cast(:positions as bigint[])) with ordinality as s (endpoint_id, share, replay, position, turn)
-      join webhook_endpoints w on w.id = s.endpoint_id and w.mode = 'open'
+      join endpoint_health h on h.endpoint_id = s.endpoint_id and h.mode = 'open'
      order by s.turn
   ), picked as (
     select due.row_id

@@ -1,5 +1,6 @@
-import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, queryColumn } from '../../platform/postgres/sql.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { execute } from '../../platform/postgres/sql.ts';
+import { lockClosed, lockReopened, markParked, unmarkParked } from '../endpoint/parking-marks.ts';
 
 /**
  * Parks due heads of those of these endpoints that have not been open for `closedSeconds`: walks for something to claim pass over
@@ -11,18 +12,9 @@ export async function parkHeads(
 ): Promise<{ parked: number; closed: string[] }> {
   if (options.endpointIds.length === 0) return { parked: 0, closed: [] };
   return await database.transaction(async (trx) => {
-    const closed = await lockEndpoints(
-      trx,
-      `id = any (cast(:endpointIds as bigint[])) and mode <> 'open'
-         and mode_changed_at < now() - cast(:closedSeconds as float8) * interval '1 second'`,
-      options,
-    );
+    const closed = await lockClosed(trx, options);
     if (closed.length === 0) return { parked: 0, closed };
-    await execute(
-      trx,
-      'update webhook_endpoints set has_parked = true where id = any (cast(:closed as bigint[])) and not has_parked',
-      { closed },
-    );
+    await markParked(trx, closed);
     const parked = await execute(
       trx,
       `update delivery_queue set parked = true
@@ -39,12 +31,10 @@ export async function parkHeads(
   });
 }
 
-const ENDPOINTS_AT_ONCE = 100;
-
 /** Lets walks see the parked heads of endpoints that take deliveries again, `limit` of each. Returns how many. */
 export async function unparkHeads(database: Database, limit: number): Promise<number> {
   return await database.transaction(async (trx) => {
-    const open = await lockEndpoints(trx, `has_parked and mode = 'open'`, {});
+    const open = await lockReopened(trx);
     if (open.length === 0) return 0;
     const unparked = await execute(
       trx,
@@ -56,27 +46,7 @@ export async function unparkHeads(database: Database, limit: number): Promise<nu
               limit :limit for update skip locked) as p))`,
       { open, limit },
     );
-    await execute(
-      trx,
-      `update webhook_endpoints w set has_parked = false
-        where id = any (cast(:open as bigint[]))
-          and not exists (select 1 from delivery_queue q where q.parked and q.endpoint_id = w.id)`,
-      { open },
-    );
+    await unmarkParked(trx, open);
     return unparked;
   });
-}
-
-/** Until the transaction ends, the modes of these endpoints stay, and no other process parks their heads or lets them return. */
-async function lockEndpoints(
-  trx: Transaction,
-  condition: string,
-  bindings: Record<string, number | readonly string[]>,
-): Promise<string[]> {
-  return await queryColumn<string>(
-    trx,
-    `select id from webhook_endpoints where ${condition}
-      order by id limit ${ENDPOINTS_AT_ONCE} for no key update skip locked`,
-    bindings,
-  );
 }

@@ -137,22 +137,3 @@ async function makeDue(
   );
   return due.length;
 }
-
-/**
- * Makes the next probe of an endpoint due whose breaker is open. False: its breaker is closed, or a probe is under way,
- * which stays the only one. The endpoint is locked first, so that a probe that begins meanwhile is seen.
- */
-export async function probeNow(trx: Transaction, endpointId: string): Promise<boolean> {
-  await query(trx, 'select 1 from webhook_endpoints where id = :endpointId for no key update', {
-    endpointId,
-  });
-  const changed = await execute(
-    trx,
-    `update webhook_endpoints w set next_probe_at = now()
-      where id = :endpointId and mode = 'probing' and next_probe_at > now()
-        and not exists (select from delivery_queue q where q.endpoint_id = w.id and q.state = 'claimed'
-                           and q.lease_until > (select clock_timestamp()))`,
-    { endpointId },
-  );
-  return changed === 1;
-}

@@ -80,12 +80,12 @@ export type RunRoom = {
   isInTrouble: boolean;
 };
 
-const ENDPOINT = `w.id as "endpointId", w.mode, w.probe_failures as "probeFailures",
-            w.has_backlog and w.backlog_due_at is null as "isInTrouble"`;
+const ENDPOINT = `h.endpoint_id as "endpointId", h.mode, h.probe_failures as "probeFailures",
+            h.has_backlog and h.backlog_due_at is null as "isInTrouble"`;
 
 const WITHOUT_ROOM = `
   select ${ENDPOINT}, 0 as "freeRuns", 0 as "openRunsOfTenant", 0 as "openRunsOverall"
-    from webhook_endpoints w where w.id = any (cast(:endpointIds as bigint[]))`;
+    from endpoint_health h where h.endpoint_id = any (cast(:endpointIds as bigint[]))`;
 
 const WITH_ROOM = `
   with open as materialized (
@@ -98,6 +98,7 @@ const WITH_ROOM = `
   select ${ENDPOINT}, cast(:perEndpoint as integer) - own.n as "freeRuns", coalesce(t.n, 0) as "openRunsOfTenant",
          (select count(*)::integer from open) as "openRunsOverall"
     from webhook_endpoints w
+    join endpoint_health h on h.endpoint_id = w.id
     join wabas a on a.waba_id = w.waba_id
    cross join lateral (select count(*)::integer as n from (
      select 1 from delivery_queue where endpoint_id = w.id and run = 'room'

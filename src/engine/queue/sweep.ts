@@ -42,7 +42,8 @@ export async function stepAside(
     `with recursive ${BLOCKING}
      select q.delivery_id as "deliveryId", q.delivery_day as "deliveryDay"
        from blocking b
-       join webhook_endpoints w on w.id = b.endpoint_id and w.mode = 'open'
+       join webhook_endpoints w on w.id = b.endpoint_id
+       join endpoint_health h on h.endpoint_id = w.id and h.mode = 'open'
       cross join lateral (
         select (select clock_timestamp()) - interval '1 second' * nullif(
                  coalesce(w.block_limit_seconds, nullif(cast(:defaultSeconds as integer), 0), case
@@ -58,7 +59,7 @@ export async function stepAside(
                         where f.endpoint_id = q.endpoint_id and f.lane = q.lane and f.state = 'queued')
          order by q.first_failed_at limit cast(:limit as integer)
       ) as q
-      where w.mode_changed_at < l.failing_before
+      where h.mode_changed_at < l.failing_before
       order by q.first_failed_at limit cast(:limit as integer)`,
     { ...options, fallback: BLOCK_LIMIT_SECONDS },
   );

@@ -112,14 +112,14 @@ export async function* listEndpointsInTrouble(
   for (let afterId: string | null = '0'; afterId !== null; ) {
     const page: { id: string }[] = await query(
       database,
-      `select e.id from webhook_endpoints e
-        where (cast(:ids as bigint[]) is null or e.id = any (cast(:ids as bigint[])))
-          and e.id > cast(:afterId as bigint)
+      `select e.endpoint_id as id from endpoint_health e
+        where (cast(:ids as bigint[]) is null or e.endpoint_id = any (cast(:ids as bigint[])))
+          and e.endpoint_id > cast(:afterId as bigint)
           and (exists (select from delivery_queue q
-                        where q.endpoint_id = e.id and q.state in ('claimed', 'retrying') and q.attempts > 0)
+                        where q.endpoint_id = e.endpoint_id and q.state in ('claimed', 'retrying') and q.attempts > 0)
                or (e.mode <> 'open' and exists (select from delivery_queue q
-                                                 where q.endpoint_id = e.id and q.state <> 'queued')))
-        order by e.id limit cast(:limit as integer)`,
+                                                 where q.endpoint_id = e.endpoint_id and q.state <> 'queued')))
+        order by e.endpoint_id limit cast(:limit as integer)`,
       { ids, afterId, limit },
     );
     for (const { id } of page) yield id;

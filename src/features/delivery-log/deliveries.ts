@@ -103,9 +103,10 @@ export async function findDeliveriesOfEvents(
 ): Promise<EventDelivery[]> {
   return await query<EventDelivery>(
     database,
-    `select ${LOGGED}, d.event_uuid as "eventUuid", e.url, e.mode as "endpointMode", q.state as "queueState"
+    `select ${LOGGED}, d.event_uuid as "eventUuid", e.url, h.mode as "endpointMode", q.state as "queueState"
        from deliveries d
        left join webhook_endpoints e on e.id = d.endpoint_id
+       left join endpoint_health h on h.endpoint_id = e.id
        left join delivery_queue q on q.delivery_id = coalesce(d.batch_id, d.id)
       where d.event_uuid = any (cast(:eventUuids as uuid[])) order by d.created_at, d.id`,
     { eventUuids },
@@ -185,7 +186,7 @@ export async function findDeliveryDetail(
   return await queryOne<DeliveryDetail>(
     database,
     `select ${LOGGED}, d.waba_id as "wabaId", t.business_name as "businessName", e.url as "endpointUrl",
-            e.description as "endpointDescription", e.mode as "endpointMode", d.event_uuid as "eventUuid", d.event_day as "eventDay",
+            e.description as "endpointDescription", s.mode as "endpointMode", d.event_uuid as "eventUuid", d.event_day as "eventDay",
             ev.event_type as "eventType", ev.event_id as "eventId", ev.phone_number_id as "phoneNumberId", ev.sequence,
             ev.message_id as "messageId", ev.conversation_id as "conversationId", ev.occurred_at as "occurredAt",
             ev.body, q.state as "queueState",
@@ -195,6 +196,7 @@ export async function findDeliveryDetail(
        from deliveries d
        join wabas w on w.waba_id = d.waba_id join tenants t on t.id = w.tenant_id
        left join webhook_endpoints e on e.id = d.endpoint_id and e.waba_id = d.waba_id
+       left join endpoint_health s on s.endpoint_id = e.id
        left join delivery_queue q on q.delivery_id = coalesce(d.batch_id, d.id)
        left join lateral (select * from events where day = d.event_day and id = d.event_uuid offset 0) as ev on true
       where d.day = cast(:day as date) and d.id = cast(:deliveryId as uuid) and d.waba_id = :wabaId`,

@@ -86,7 +86,7 @@ const KINDS: readonly Kind[] = [
     by: [['text', 'waba_id = any (array(select waba_id from wabas)) and lane = :text']],
   },
   ofRow('endpoint', 'webhook_endpoints', {
-    about: 'mode',
+    about: '(select mode from endpoint_health where endpoint_id = id)',
     page: (row) => `${wabaPage(row)}/endpoints/${row.id}`,
     workflows: ['endpoint'],
   }),

@@ -1,4 +1,4 @@
-import { deleteEndpointRow, setEndpointMode } from '../../engine/endpoint/store.ts';
+import { deleteEndpointRow, lockEndpoint, setEndpointMode } from '../../engine/endpoint/store.ts';
 import { wakeDispatcher } from '../../engine/queue/enqueue.ts';
 import { haveEnded, openPublishers } from '../../engine/queue/publishing-locks.ts';
 import { dropWaiting } from '../../engine/queue/remove.ts';
@@ -81,8 +81,8 @@ async function switchTo(
   { action, detail, ...change }: Switch,
 ): Promise<void> {
   await database.transaction(async (trx) => {
-    const found = await setEndpointMode(trx, wabaId, change);
-    if (!found) throw unknownEndpoint(change.id);
+    if (!(await lockEndpoint(trx, wabaId, change.id))) throw unknownEndpoint(change.id);
+    await setEndpointMode(trx, change);
     await recordChange(trx, actor, { wabaId, action, target: endpointName(change.id), detail });
     trx.notify('heliograph_endpoints', change.id);
   });

@@ -19,10 +19,10 @@ export async function listEndpointTroubles(
 ): Promise<EndpointTrouble[]> {
   return await query<EndpointTrouble>(
     database,
-    `select e.id, e.waba_id as "wabaId", w.tenant_id as "tenantId", e.url, e.description, e.mode_reason as reason,
-            coalesce(e.failing_since, e.mode_changed_at) as since
-       from webhook_endpoints e join wabas w on w.waba_id = e.waba_id
-      where e.failing_notified and e.mode <> 'paused' and (e.mode = 'disabled') = :isDisabled and w.removed_at is null
+    `select e.id, e.waba_id as "wabaId", w.tenant_id as "tenantId", e.url, e.description, h.mode_reason as reason,
+            coalesce(h.failing_since, h.mode_changed_at) as since
+       from webhook_endpoints e join endpoint_health h on h.endpoint_id = e.id join wabas w on w.waba_id = e.waba_id
+      where h.failing_notified and h.mode <> 'paused' and (h.mode = 'disabled') = :isDisabled and w.removed_at is null
       order by e.id limit :limit`,
     { isDisabled, limit },
   );

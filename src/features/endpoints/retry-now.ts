@@ -1,5 +1,6 @@
+import { probeNow } from '../../engine/endpoint/probes.ts';
 import { wakeDispatcher } from '../../engine/queue/enqueue.ts';
-import { probeNow, retryOne, retryWaiting } from '../../engine/queue/retry.ts';
+import { retryOne, retryWaiting } from '../../engine/queue/retry.ts';
 import { type Audited, recordChange } from '../../platform/audit/audit.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { publicDeliveryId } from '../../platform/public-ids.ts';

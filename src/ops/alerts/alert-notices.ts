@@ -111,10 +111,10 @@ async function findEndpointSubject(
 ): Promise<EndpointSubject | null> {
   return await queryOne<EndpointSubject>(
     trx,
-    `select e.url, e.description, e.mode, e.mode_reason as "modeReason", w.tenant_id as "userId",
+    `select e.url, e.description, s.mode, s.mode_reason as "modeReason", w.tenant_id as "userId",
             w.operations_url is not null as "hasOperationsUrl",
             cast(least(heads.n + behind.n, cast(:max as integer)) as integer) as waiting
-       from webhook_endpoints e join wabas w using (waba_id)
+       from webhook_endpoints e join endpoint_health s on s.endpoint_id = e.id join wabas w using (waba_id)
       cross join lateral (select count(*) as n from (select 1 from delivery_queue
          where endpoint_id = e.id and state <> 'queued' limit :max) as h) as heads
       cross join lateral (select count(*) as n from (select 1 from delivery_queue

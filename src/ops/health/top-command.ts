@@ -133,12 +133,13 @@ function since(words: string, at: Date | null): string {
 async function listBusyEndpoints(database: Database): Promise<BusyEndpoint[]> {
   const rows = await query<BusyEndpoint>(
     database,
-    `select e.id, e.waba_id as "wabaId", e.url, e.mode, m.successes, m.failures, m.average_ms as "averageMs"
+    `select e.id, e.waba_id as "wabaId", e.url, h.mode, m.successes, m.failures, m.average_ms as "averageMs"
        from (select endpoint_id, sum(successes)::integer as successes, sum(failures)::integer as failures,
                     sum(total_ms) / greatest(1, sum(successes + failures)) as average_ms
                from endpoint_minutes where minute >= ${LATELY}
               group by endpoint_id order by sum(failures) desc, sum(successes) desc limit :endpoints) as m
        join webhook_endpoints e on e.id = m.endpoint_id
+       join endpoint_health h on h.endpoint_id = e.id
       order by m.failures desc, m.successes desc, e.id`,
     { endpoints: ENDPOINTS },
   );

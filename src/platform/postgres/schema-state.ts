@@ -29,6 +29,7 @@ import * as windowClosing from './migrations/0021-window-closing.ts';
 import * as usageAlerts from './migrations/0022-usage-alerts.ts';
 import * as broadcasts from './migrations/0023-broadcasts.ts';
 import * as buffering from './migrations/0024-buffering.ts';
+import * as endpointHealth from './migrations/0025-endpoint-health.ts';
 import * as resumedOptOuts from './migrations/0026-resumed-opt-outs.ts';
 import * as setupLinks from './migrations/0027-setup-links.ts';
 import { query } from './sql.ts';
@@ -64,6 +65,7 @@ export const MIGRATIONS: Migrations = {
   '0022-usage-alerts': { up: usageAlerts.up, down: usageAlerts.down },
   '0023-broadcasts': { up: broadcasts.up, down: broadcasts.down },
   '0024-buffering': { up: buffering.up, down: buffering.down, config: buffering.config },
+  '0025-endpoint-health': { up: endpointHealth.up, down: endpointHealth.down },
   '0026-resumed-opt-outs': { up: resumedOptOuts.up, down: resumedOptOuts.down },
   '0027-setup-links': { up: setupLinks.up, down: setupLinks.down },
 };

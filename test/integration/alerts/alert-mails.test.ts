@@ -31,7 +31,8 @@ async function fail(count: number): Promise<void> {
     await addEndpoint(database, wabaId, `https://shop.example/${index}`);
   await execute(
     database,
-    `update webhook_endpoints set failing_notified = true, mode_reason = 'it <b>fails</b>' where waba_id = :wabaId`,
+    `update endpoint_health set failing_notified = true, mode_reason = 'it <b>fails</b>'
+      where endpoint_id in (select id from webhook_endpoints where waba_id = :wabaId)`,
     { wabaId },
   );
 }
@@ -126,7 +127,7 @@ test('it is told again after a day, unless the user has read it or it is over', 
   ]);
   await execute(
     database,
-    'update webhook_endpoints set failing_notified = false where id = (select min(id) from webhook_endpoints)',
+    'update endpoint_health set failing_notified = false where endpoint_id = (select min(endpoint_id) from endpoint_health)',
   );
   await day();
   expect((await mails()).at(-1)?.subject).toBe('Alert: Endpoint failing');
@@ -139,8 +140,12 @@ test('operators are told of the installation; nobody who does not want it, or is
   await addUser(database, 'op@host.example', 'operator');
   const quiet = await addUser(database, 'quiet@host.example', 'operator');
   const gone = await addUser(database, 'gone@host.example', 'operator');
-  await execute(database, 'update users set alert_mail = false where id = :userId', { userId: quiet.userId });
-  await execute(database, 'update users set disabled_at = now() where id = :userId', { userId: gone.userId });
+  await execute(database, 'update users set alert_mail = false where id = :userId', {
+    userId: quiet.userId,
+  });
+  await execute(database, 'update users set disabled_at = now() where id = :userId', {
+    userId: gone.userId,
+  });
   await execute(database, `insert into inbox (body, state) values ('{}', 'failed')`);
   await execute(
     database,

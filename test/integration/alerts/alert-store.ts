@@ -30,7 +30,7 @@ export const look = () => turn(store.database);
 /** Every attempt fails since more than an hour at an endpoint that stays open, and its tenant is not yet notified. */
 export async function failQuietly(): Promise<void> {
   const { database } = store;
-  await database.raw(`update webhook_endpoints set failing_since = now() - interval '61 minutes'`);
+  await database.raw(`update endpoint_health set failing_since = now() - interval '61 minutes'`);
   expect(await noteQuietChanges(database, 'failing')).toEqual([endpointId]);
 }
 

@@ -12,7 +12,7 @@ useAlertStore();
 /** Two deliveries that have been due for hours at an endpoint that has been open for longer. */
 beforeEach(async () => {
   const { database } = store;
-  await database.raw(`update webhook_endpoints set mode_changed_at = now() - interval '1 day'`);
+  await database.raw(`update endpoint_health set mode_changed_at = now() - interval '1 day'`);
   await publish(database, tenant.wabaId, { count: 2, keys: 2 });
   await dueFor(600);
 });
@@ -43,7 +43,7 @@ test('what waited at an endpoint that was paused is due since it was enabled', a
     by: 'x',
   });
   expect(await seen()).toEqual([]);
-  await database.raw(`update webhook_endpoints set mode_changed_at = now() - interval '16 minutes'`);
+  await database.raw(`update endpoint_health set mode_changed_at = now() - interval '16 minutes'`);
   expect(await seen()).toEqual(BOTH());
 });
 

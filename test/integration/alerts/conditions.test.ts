@@ -53,12 +53,15 @@ describe('conditions', () => {
     const { database } = store;
     await execute(
       database,
-      `insert into webhook_endpoints (waba_id, url, secret_sealed, mode, failing_notified)
-       select :wabaId, 'https://shop.example/' || n, 'none', 'disabled', true from generate_series(1, :many) n`,
+      `insert into webhook_endpoints (waba_id, url, secret_sealed)
+       select :wabaId, 'https://shop.example/' || n, 'none' from generate_series(1, :many) n`,
       { wabaId: tenant.wabaId, many: MOST_LISTED },
     );
+    await execute(database, `update endpoint_health set mode = 'disabled', failing_notified = true`);
     const { id } = await addEndpoint(database, tenant.wabaId, 'https://shop.example/last');
-    await execute(database, 'update webhook_endpoints set failing_notified = true where id = :id', { id });
+    await execute(database, 'update endpoint_health set failing_notified = true where endpoint_id = :id', {
+      id,
+    });
     const looked = await lookForConditions(database, new Date());
     const failing = looked.find(({ kind }) => kind === 'endpoint_failing');
     expect(failing).toMatchObject({ conditions: [{ subject: id }], isWhole: true });
@@ -85,11 +88,11 @@ describe('conditions', () => {
     await look();
     expect(await seen()).toEqual([]);
     await database.raw(`update delivery_queue set created_at = now() - interval '20 minutes';
-       update webhook_endpoints set mode_changed_at = created_at - interval '1 hour'`);
+       update endpoint_health set mode_changed_at = mode_changed_at - interval '1 hour'`);
     await look();
     expect(await seen()).toEqual([`endpoint_backlog ${endpointId}`]);
     expect(await seen(operator)).toEqual(['delivery_backlog ', `endpoint_backlog ${endpointId}`]);
-    await execute(database, `update webhook_endpoints set mode = 'paused'`);
+    await execute(database, `update endpoint_health set mode = 'paused'`);
     await look();
     expect(await seen(operator)).toEqual([]);
   });

@@ -208,7 +208,7 @@ describe('an attempt', () => {
 
   test('at an endpoint that is paused is not made', async () => {
     const { database, loop } = await ladder([1_000]);
-    await database.raw(`update webhook_endpoints set mode = 'paused'`);
+    await database.raw(`update endpoint_health set mode = 'paused'`);
     expect(await attemptHead(database, loop)).toMatchObject({
       state: 'waiting',
       reason: 'the endpoint is paused',

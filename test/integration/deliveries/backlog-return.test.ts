@@ -19,7 +19,7 @@ import {
 async function minutesUntilReturn(database: Database): Promise<number | null> {
   const [row] = await query<{ minutes: number | null }>(
     database,
-    `select cast(extract(epoch from backlog_due_at - now()) / 60 as float8) as minutes from webhook_endpoints`,
+    `select cast(extract(epoch from backlog_due_at - now()) / 60 as float8) as minutes from endpoint_health`,
   );
   return row?.minutes ?? null;
 }
@@ -37,7 +37,7 @@ test('a server that is back gets all that waits for it after one success, withou
 test('what failed before the breaker opened goes out after the first good probe, too', async () => {
   const { database, receiver, send } = await downServer({}, workerHere);
   for (let n = 0; n < 10; n += 1) await send(`wamid.more${n}`, 'sent');
-  const isProbing = () => query(database, `select 1 from webhook_endpoints where mode = 'probing'`);
+  const isProbing = () => query(database, `select 1 from endpoint_health where mode = 'probing'`);
   await eventually('the breaker opens', async () => (await isProbing()).length, { is: 1 });
   expect(await waitingFor(database)).toHaveLength(KEYS.length);
   receiver.behave(answer(200));
@@ -88,7 +88,7 @@ test('a server that is back for a moment gets each delivery once more, and none 
   expect(tried()).toHaveLength(KEYS.length);
   // And then everything arrives.
   receiver.behave(answer(200));
-  await execute(database, 'update webhook_endpoints set backlog_due_at = now()', {});
+  await execute(database, 'update endpoint_health set backlog_due_at = now()', {});
   await eventually('all arrive', async () => (await countQueued(database)) === 0);
   expectAllInOrder(receiver.received);
 });

@@ -34,7 +34,7 @@ async function endpointWorld() {
   const { database } = await testWorkerDatabase();
   await seedFixtureAccounts(database);
   const { id } = await addEndpoint(database, WABA, URL);
-  await database.raw(`update webhook_endpoints set mode_changed_at = now() - interval '1 hour'`);
+  await database.raw(`update endpoint_health set mode_changed_at = now() - interval '1 hour'`);
   let nowMs = 1_790_000_040_000;
   const tools = {
     database,
@@ -91,14 +91,13 @@ async function endpointWorld() {
     },
     /** Lets the time of the next probe come; returns which event it was. */
     probe: async (answer: Answer) => {
-      await database.raw(`update webhook_endpoints set next_probe_at = now() where mode = 'probing'`);
+      await database.raw(`update endpoint_health set next_probe_at = now() where mode = 'probing'`);
       const token = randomUUID();
       const deliveries = await claimProbes(database, { limit: 20, token, leaseMs: 60_000 });
       await settle(deliveries, answer, token, true);
       return deliveries.map(({ eventId }) => eventId.replace('wamid.', ''));
     },
-    mode: async () =>
-      (await query<{ mode: string }>(database, 'select mode from webhook_endpoints'))[0]?.mode,
+    mode: async () => (await query<{ mode: string }>(database, 'select mode from endpoint_health'))[0]?.mode,
     states: async () =>
       await query<{ state: string; n: number }>(
         database,
@@ -192,7 +191,7 @@ describe('a probe that fails', () => {
     const probed = [...(await world.probe(busy))];
     const [endpoint] = await query<{ seconds: number }>(
       world.database,
-      'select extract(epoch from next_probe_at - now())::float8 as seconds from webhook_endpoints',
+      'select extract(epoch from next_probe_at - now())::float8 as seconds from endpoint_health',
     );
     expect(endpoint?.seconds).toBeLessThanOrEqual(300);
     const [row] = await query<{ seconds: number }>(
@@ -214,7 +213,7 @@ describe('a probe that fails', () => {
       await world.probe(down);
       const [row] = await query<{ seconds: number }>(
         world.database,
-        'select extract(epoch from next_probe_at - now())::float8 as seconds from webhook_endpoints',
+        'select extract(epoch from next_probe_at - now())::float8 as seconds from endpoint_health',
       );
       waits.push(row?.seconds ?? Number.NaN);
     }

@@ -189,7 +189,7 @@ describe('a batch', () => {
         where delivery_id = :headId`,
       { headId },
     );
-    await execute(database, `update webhook_endpoints set mode_changed_at = now() - interval '1 day'`);
+    await execute(database, `update endpoint_health set mode_changed_at = now() - interval '1 day'`);
     expect(await stepAside(database, { defaultSeconds: 0, limit: 10 })).toBe(1);
     expect(await shown(database)).toEqual(['retrying message.batch 3', 'unreleased message 1']);
     const aside = await query(

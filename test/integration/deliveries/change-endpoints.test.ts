@@ -49,7 +49,7 @@ test('an endpoint that says it is gone is disabled, whatever it answered before 
   const { database, ids } = await twoEndpoints();
   const [id = ''] = ids;
   await change(database, [settledAt(id, 503, DEFERRED), settledAt(id, 410, DEFERRED)], 'down');
-  const modes = await query(database, 'select mode from webhook_endpoints where id = :id', { id });
+  const modes = await query(database, 'select mode from endpoint_health where endpoint_id = :id', { id });
   expect(modes).toEqual([{ mode: 'disabled' }]);
 });
 

@@ -125,7 +125,8 @@ describe('a claim', () => {
 
 test('what is asked about endpoints once a second reads none of 50,000 that it is not about', async () => {
   const { database, ids } = await withEndpoints(50_000);
-  await database.raw(`update webhook_endpoints set updated_at = now() - interval '1 hour'`);
+  await database.raw(`update webhook_endpoints set updated_at = now() - interval '1 hour';
+                      update endpoint_health set mode_changed_at = now() - interval '1 hour'`);
   await queueEach(database, WABA, ids.slice(0, 3), (n) => `lane ${n}`);
   await vacuumed(database);
   const statements: [string, (explaining: Database) => Promise<unknown>][] = [
@@ -159,7 +160,7 @@ test.each(STATISTICS)(
     const endpoints = Array.from({ length: 20_000 }, () => ids[0] ?? '');
     await queueEach(database, WABA, endpoints, (n) => `lane ${n}`);
     await database.raw(
-      `update webhook_endpoints set mode = 'probing', next_probe_at = now(), probe_failures = 7`,
+      `update endpoint_health set mode = 'probing', next_probe_at = now(), probe_failures = 7`,
     );
     await vacuumed(database, clear);
 
@@ -204,7 +205,7 @@ test.each([
   '%s on a database of 98 days opens the one day of its events, and reads no more than on a new one',
   async (_name, mode, claim) => {
     const { database, ids } = await withEndpoints(5, 1);
-    await database.raw(`update webhook_endpoints set mode = '${mode}', next_probe_at = now()`);
+    await database.raw(`update endpoint_health set mode = '${mode}', next_probe_at = now()`);
     const look = async () => {
       await vacuumed(database);
       const opened = await partitionsOpened(database, async (trx) => {
@@ -222,7 +223,7 @@ test.each([
     await queueMore();
     const young = await look();
     await ageDatabase(database, { keysPerDay: 1 });
-    await database.raw(`delete from delivery_queue; update webhook_endpoints set next_probe_at = now()`);
+    await database.raw(`delete from delivery_queue; update endpoint_health set next_probe_at = now()`);
     await queueMore();
     const aged = await look();
     expect(aged.opened).toEqual(young.opened);
@@ -248,8 +249,8 @@ test.each(STATISTICS)(
       );
       // Every other one blocks, and those of the last endpoint are the ones with a limit.
       await queueEach(database, WABA, endpoints.slice(0, heads / 2), lane);
-      await database.raw(`update webhook_endpoints set block_limit_seconds = case when id = ${ids.at(-1)} then 10800 end,
-                               mode_changed_at = now() - interval '1 day'`);
+      await database.raw(`update webhook_endpoints set block_limit_seconds = case when id = ${ids.at(-1)} then 10800 end;
+                          update endpoint_health set mode_changed_at = now() - interval '1 day'`);
       await vacuumed(database, clear);
       return await buffersTouched(database, (explaining) =>
         stepAside(explaining, { defaultSeconds: 0, limit: 50 }),

@@ -271,9 +271,13 @@ const countAttempts = (database: Database, id: string) =>
   countOf(database, 'select count(*)::integer as n from attempts where endpoint_id = :endpointId', id);
 
 async function modeOf(database: Database, id: string): Promise<string | undefined> {
-  const [row] = await query<{ mode: string }>(database, 'select mode from webhook_endpoints where id = :id', {
-    id,
-  });
+  const [row] = await query<{ mode: string }>(
+    database,
+    'select mode from endpoint_health where endpoint_id = :id',
+    {
+      id,
+    },
+  );
   return row?.mode;
 }
 

@@ -55,6 +55,12 @@ const setEndpoint = (change: string) =>
     id: endpoint.id,
   });
 
+const setMode = (mode: string) =>
+  query(store.database, 'update endpoint_health set mode = :mode where endpoint_id = :id', {
+    id: endpoint.id,
+    mode,
+  });
+
 async function lastDelivery() {
   const [row] = await query<{
     state: string;
@@ -184,9 +190,13 @@ describe('a delivery is a workflow that ends with the tenant having the event', 
     await send('in_text', 'in_text_unicode');
     const mode = async () =>
       (
-        await query<{ mode: string }>(store.database, 'select mode from webhook_endpoints where id = :id', {
-          id: endpoint.id,
-        })
+        await query<{ mode: string }>(
+          store.database,
+          'select mode from endpoint_health where endpoint_id = :id',
+          {
+            id: endpoint.id,
+          },
+        )
       )[0]?.mode;
     await eventually('disabled', mode, { is: 'disabled' });
     await new Promise((resolve) => setTimeout(resolve, 500));
@@ -196,7 +206,7 @@ describe('a delivery is a workflow that ends with the tenant having the event', 
     expect(waiting).toHaveLength(2);
     receiver.behave(answer(200));
     const before = receiver.received.length;
-    await setEndpoint(`mode = 'open'`);
+    await setMode('open');
     await eventually('both delivered', () => receiver.received.length === before + 2);
   });
 
@@ -232,14 +242,14 @@ describe('a run ends when its delivery ends', () => {
     receiver.behave(answer(503, { 'retry-after': '1' }));
     await send('in_text');
     const run = await runOfLast();
-    await setEndpoint(`mode = 'paused'`);
+    await setMode('paused');
     await eventually('it says why it waits', async () => {
       const { raw } = await environment.client.workflow.getHandle(run).describe();
       return raw.pendingActivities?.some((a) => /paused/.test(a.lastFailure?.message ?? '')) ?? false;
     });
     expect(await statusOf(run)).toBe('RUNNING');
     receiver.behave(answer(200));
-    await setEndpoint(`mode = 'open'`);
+    await setMode('open');
     await eventually('completed', () => statusOf(run), { is: 'COMPLETED' });
     expect(await environment.client.workflow.getHandle(run).result()).toMatch(/^Delivered with 200/);
   });

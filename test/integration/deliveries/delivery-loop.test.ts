@@ -139,9 +139,13 @@ describe('the delivery loop', () => {
     await eventually('the good endpoint has all', () => good.receiver.received.length >= 600);
     const modeOf = async () =>
       (
-        await query<{ mode: string }>(store.database, 'select mode from webhook_endpoints where id = :id', {
-          id,
-        })
+        await query<{ mode: string }>(
+          store.database,
+          'select mode from endpoint_health where endpoint_id = :id',
+          {
+            id,
+          },
+        )
       )[0]?.mode;
     await eventually('probing', modeOf, { is: 'probing' });
     expect(receiver.received.length).toBeLessThan(200);
@@ -165,14 +169,12 @@ describe('the delivery loop', () => {
 
   test('sends nothing to a paused endpoint, loses nothing of it, and goes on when it is enabled', async () => {
     const { id } = tenant.endpoint;
-    await store.database.raw(`update webhook_endpoints set mode = 'paused' where id = ${id}`);
+    await store.database.raw(`update endpoint_health set mode = 'paused' where endpoint_id = ${id}`);
     await insertBodies(store.database, ladders(tenant, 50));
     await eventually('all waiting', () => openDeliveries(store.database, tenant), { is: 150 });
     await sleep(500);
     expect(receiver.received).toHaveLength(0);
-    await store.database.raw(
-      `update webhook_endpoints set mode = 'open', version = version + 1 where id = ${id}`,
-    );
+    await store.database.raw(`update endpoint_health set mode = 'open' where endpoint_id = ${id}`);
     await eventually('all sent', async () => receiver.received.length >= 150 && (await isQueueEmpty()));
     expect(violations(receiver.received)).toEqual([]);
   });

@@ -50,7 +50,7 @@ async function endpointState(database: Database) {
   const [endpoint] = await query(
     database,
     `select mode, failing_since as "failingSince", has_backlog as "hasBacklog", probe_failures as "probeFailures"
-       from webhook_endpoints`,
+       from endpoint_health`,
   );
   return endpoint;
 }
@@ -86,7 +86,7 @@ test('a probe that the proxy spoils does not make the next one later', async () 
   await proxy.stop();
   await execute(
     database,
-    `update webhook_endpoints set mode = 'probing', probe_failures = 2, next_probe_at = now() - interval '1 second'`,
+    `update endpoint_health set mode = 'probing', probe_failures = 2, next_probe_at = now() - interval '1 second'`,
   );
   await loop.probe();
   expect(await endpointState(database)).toMatchObject({ mode: 'probing', probeFailures: 2 });

@@ -56,6 +56,12 @@ const change = (column: string) =>
     id: tenant.endpoint.id,
   });
 
+const setMode = (mode: string) =>
+  query(store.database, 'update endpoint_health set mode = :mode where endpoint_id = :id', {
+    id: tenant.endpoint.id,
+    mode,
+  });
+
 const takeIn = (id: string) => insertBodies(store.database, [bodyOf(tenant.account, [textMessage(id, 'x')])]);
 
 describe('a delivery that is claimed while an earlier workflow of it still ends', () => {
@@ -76,7 +82,7 @@ describe('a delivery that is claimed while an earlier workflow of it still ends'
   });
 
   test('is sent at once while an earlier run of it is open, and once', async () => {
-    await change(`mode = 'paused'`);
+    await setMode('paused');
     await takeIn('wamid.LINGERS');
     await eventually('it waits', async () => (await queued()).length, { is: 1 });
     const [before] = await queued();
@@ -88,7 +94,7 @@ describe('a delivery that is claimed while an earlier workflow of it still ends'
       startDelay: '1 hour',
     });
     onTestFinished(async () => void (await earlier.terminate('it has ended')));
-    await change(`mode = 'open'`);
+    await setMode('open');
     await eventually('settled', async () => (await queued()).length === 0, SOON_MS);
     expect(tenant.receiver.received).toHaveLength(1);
   });

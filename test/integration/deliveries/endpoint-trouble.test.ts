@@ -258,7 +258,7 @@ test('endpoints in trouble are found however many they are, page by page', async
   const ids = await addEndpoints(database, ACCOUNT.wabaId, { urls, ratePerSecond: null });
   await queueEach(database, ACCOUNT.wabaId, ids, (n) => `lane ${n}`);
   const [open = '', failing = '', ...paused] = ids;
-  await execute(database, `update webhook_endpoints set mode = 'paused' where id = any (:paused)`, {
+  await execute(database, `update endpoint_health set mode = 'paused' where endpoint_id = any (:paused)`, {
     paused,
   });
   await execute(
@@ -279,7 +279,7 @@ test('a run is told of an attempt once its endpoint shows how it went, so that i
   const { database } = await testWorkerDatabase();
   await seedFixtureAccounts(database);
   const { id } = await addEndpoint(database, ACCOUNT.wabaId, 'https://tenant.example/hook');
-  const isFailing = 'select 1 from webhook_endpoints where failing_since is not null';
+  const isFailing = 'select 1 from endpoint_health where failing_since is not null';
   const states: boolean[] = [];
   const temporal = {
     withDeadline: (_: number, call: () => Promise<unknown>) => call(),

@@ -8,7 +8,7 @@ import { countFailed, takeUntoldFailures } from '../../../src/engine/endpoint/en
 import {
   addEndpointCounts,
   endProbing,
-  lockEndpoints,
+  lockHealth,
   noteReports,
   noteWorking,
   startProbing,
@@ -57,7 +57,7 @@ async function failingEndpoints({ mayStart }: { mayStart: boolean }) {
     const { deliveries, token } = await claimAll(database);
     expect(deliveries).toHaveLength(2 * ENDPOINTS);
     if (isProbe)
-      await execute(database, `update webhook_endpoints set mode = 'probing', next_probe_at = now()`);
+      await execute(database, `update endpoint_health set mode = 'probing', next_probe_at = now()`);
     const attempts = deliveries.map((claim): MadeAttempt => {
       const made = madeAttempt(result);
       const endpoint = { ...made.endpoint, id: claim.endpointId, wabaId: WABA, retryScheduleMs: [60_000] };
@@ -81,12 +81,12 @@ async function failingEndpoints({ mayStart }: { mayStart: boolean }) {
 }
 
 const changesOf = (statements: readonly string[]) =>
-  statements.filter((text) => /update webhook_endpoints|for no key update/.test(text));
+  statements.filter((text) => /update endpoint_health|for no key update/.test(text));
 
 test('the trouble of many endpoints that fail takes one statement that locks them and one that notes it, and no lock while it is noted', async () => {
   const { database, fail } = await failingEndpoints({ mayStart: false });
   expect(changesOf(await fail(response(503)))).toHaveLength(2);
-  const noted = await query(database, 'select 1 from webhook_endpoints where has_backlog');
+  const noted = await query(database, 'select 1 from endpoint_health where has_backlog');
   expect(noted).toHaveLength(ENDPOINTS);
   expect(changesOf(await fail(response(503)))).toEqual([]);
 });
@@ -97,7 +97,7 @@ test('failed probes of many endpoints take one statement that locks them and one
   const probes = await query<{ failures: number; isLater: boolean; hasBacklog: boolean }>(
     database,
     `select probe_failures as failures, next_probe_at > now() as "isLater", has_backlog as "hasBacklog"
-       from webhook_endpoints`,
+       from endpoint_health`,
   );
   expect(probes).toEqual(
     Array.from({ length: ENDPOINTS }, () => ({ failures: 1, isLater: true, hasBacklog: false })),
@@ -153,14 +153,13 @@ test('processes that note failures of the same endpoints in any order never bloc
   await seedFixtureAccounts(database);
   const urls = Array.from({ length: ENDPOINTS }, (_, n) => `https://bad.example/${n}`);
   const ids = await addEndpoints(database, WABA, { urls, ratePerSecond: null });
-  await execute(database, `update webhook_endpoints set mode = 'probing'`);
+  await execute(database, `update endpoint_health set mode = 'probing'`);
   const shuffled = () => ids.toSorted(() => Math.random() - 0.5);
   let failedPermanently = 0;
   const settle = async (trx: Transaction) => {
-    const given = shuffled();
-    const held = await lockEndpoints(trx, given);
-    const order = given.filter((id) => !held.has(id));
-    const failed = Math.random() < 0.3 ? given.slice(0, 2) : [];
+    const order = shuffled();
+    await lockHealth(trx, order);
+    const failed = Math.random() < 0.3 ? order.slice(0, 2) : [];
     failedPermanently += failed.length;
     if (failed.length > 0) await countFailed(trx, new Map(failed.map((id) => [id, 1])));
     const reports = order.map((endpointId, n) => {

@@ -67,14 +67,14 @@ async function expectServed(database: Database, { account, receiver }: Receiving
   }
 }
 
-/** Holds the rows of a tenant's endpoints, for which the recording of their failures waits, until `work` is done. */
+/** Holds the deliveries of a tenant, for which the recording of their failures waits, until `work` is done. */
 async function withoutRecording(
   database: Database,
   wabaId: string,
   work: () => Promise<void>,
 ): Promise<void> {
   await database.transaction(async (trx) => {
-    const rows = 'select 1 from webhook_endpoints where waba_id = :wabaId for update';
+    const rows = `select 1 from delivery_queue where endpoint_id in (select id from webhook_endpoints where waba_id = :wabaId) for update`;
     await query(trx, 'set local idle_in_transaction_session_timeout = 0');
     expect(await query(trx, rows, { wabaId })).not.toEqual([]);
     await work();

@@ -27,8 +27,8 @@ async function switchedOff(count: number, each: number, url = 'https://tenant.ex
   await seedFixtureAccounts(database);
   const urls = Array.from({ length: count }, (_, n) => `${url}/${n}`);
   const ids = await addEndpoints(database, WABA, { urls, ratePerSecond: null });
-  await database.raw(`update webhook_endpoints set mode_changed_at = now() - interval '1 hour',
-                             mode = case when id % 2 = 0 then 'paused' else 'disabled' end`);
+  await database.raw(`update endpoint_health set mode_changed_at = now() - interval '1 hour',
+                             mode = case when endpoint_id % 2 = 0 then 'paused' else 'disabled' end`);
   const waiting = ids.flatMap((id) => Array.from({ length: each }, () => id));
   await queueEach(database, WABA, waiting, (n) => `lane ${n}`);
   return { database, databaseUrl, ids };
@@ -51,9 +51,13 @@ test('a worker passes over what waits at endpoints that stay switched off, and d
   await enableEndpoint({ database, actor: SYSTEM }, WABA, { id: first, waiting: 'send', by: 'a test' });
   await eventually('its deliveries', () => receiver.received.length, { is: 5 });
   await eventually('nothing is parked there', async () => {
-    const left = await query(database, 'select 1 from webhook_endpoints where has_parked and id = :first', {
-      first,
-    });
+    const left = await query(
+      database,
+      'select 1 from endpoint_health where has_parked and endpoint_id = :first',
+      {
+        first,
+      },
+    );
     return left.length === 0;
   });
   expect(new Set(receiver.received.map(({ path }) => path))).toEqual(new Set(['/0']));
@@ -81,9 +85,9 @@ test('a look over 5,000 endpoints that stay switched off, and one that takes del
 test('only what waits at an endpoint that has not been open for a while is parked', async () => {
   const { database, ids } = await switchedOff(4, 2);
   const [off = '', justOff = '', probing = '', open = ''] = ids;
-  await database.raw(`update webhook_endpoints set mode_changed_at = now() where id = ${justOff}`);
-  await database.raw(`update webhook_endpoints set mode = 'probing' where id = ${probing}`);
-  await database.raw(`update webhook_endpoints set mode = 'open' where id = ${open}`);
+  await database.raw(`update endpoint_health set mode_changed_at = now() where endpoint_id = ${justOff}`);
+  await database.raw(`update endpoint_health set mode = 'probing' where endpoint_id = ${probing}`);
+  await database.raw(`update endpoint_health set mode = 'open' where endpoint_id = ${open}`);
   expect(await parkHeads(database, { ...CLOSED, endpointIds: ids })).toMatchObject({ parked: 4 });
   expect(await endpointsSeen(database)).toEqual([justOff, open]);
   expect(await unparkHeads(database, 10)).toBe(0);
@@ -93,7 +97,7 @@ test('only what waits at an endpoint that has not been open for a while is parke
 test('looks pass over what waits at 2,000 endpoints that stay probed, probes find it, and it is due once an endpoint is open', async () => {
   const { database, ids } = await switchedOff(2_000, 2);
   await database.raw(
-    `update webhook_endpoints set mode = 'probing', next_probe_at = now() + interval '1 hour'`,
+    `update endpoint_health set mode = 'probing', next_probe_at = now() + interval '1 hour'`,
   );
   await vacuumed(database);
   const look = () => buffersTouched(database, (explaining) => endpointsSeen(explaining));
@@ -104,7 +108,7 @@ test('looks pass over what waits at 2,000 endpoints that stay probed, probes fin
   await vacuumed(database);
   expect(await look()).toBeLessThan(30);
   const [first = ''] = ids;
-  await database.raw(`update webhook_endpoints set next_probe_at = now() where id = ${first}`);
+  await database.raw(`update endpoint_health set next_probe_at = now() where endpoint_id = ${first}`);
   const token = randomUUID();
   const probes = await claimProbes(database, { limit: 20, token, leaseMs: 30_000 });
   expect(probes.map(({ endpointId }) => endpointId)).toEqual([first]);
@@ -113,7 +117,7 @@ test('looks pass over what waits at 2,000 endpoints that stay probed, probes fin
     token,
     probes.map(({ deliveryId }) => deliveryId),
   );
-  await database.raw(`update webhook_endpoints set mode = 'open' where id = ${first}`);
+  await database.raw(`update endpoint_health set mode = 'open' where endpoint_id = ${first}`);
   expect(await unparkHeads(database, 10)).toBe(2);
   expect(await endpointsSeen(database)).toEqual([first]);
 });
@@ -123,7 +127,7 @@ test('what waits at 1,500 endpoints that are open again returns without a rest b
   for (let from = 0; from < ids.length; from += 100) {
     await parkHeads(database, { ...CLOSED, endpointIds: ids.slice(from, from + 100) });
   }
-  await database.raw(`update webhook_endpoints set mode = 'open'`);
+  await database.raw(`update endpoint_health set mode = 'open'`);
   const wokenMs: number[] = [];
   const parking = startHeadParking({
     database,
@@ -145,7 +149,7 @@ test('an endpoint that is enabled while its heads are parked keeps none parked',
   const [id = ''] = ids;
   for (let turn = 0; turn < 10; turn += 1) {
     await database.raw(
-      `update webhook_endpoints set mode = 'paused', mode_changed_at = now() - interval '1 hour'`,
+      `update endpoint_health set mode = 'paused', mode_changed_at = now() - interval '1 hour'`,
     );
     await Promise.all([
       ...[1, 2, 3].map(() => parkHeads(database, { ...CLOSED, endpointIds: ids, limit: 60 })),
@@ -156,7 +160,7 @@ test('an endpoint that is enabled while its heads are parked keeps none parked',
     ]);
     while ((await unparkHeads(database, 50)) > 0);
     expect(await query(database, 'select 1 from delivery_queue where parked')).toHaveLength(0);
-    expect(await query(database, 'select 1 from webhook_endpoints where has_parked')).toHaveLength(0);
+    expect(await query(database, 'select 1 from endpoint_health where has_parked')).toHaveLength(0);
   }
 });
 
@@ -165,7 +169,7 @@ test('parked heads whose endpoint is open can be claimed before they return to t
   const [endpointId = ''] = ids;
   const [first] = await findDueEndpoints(database, { afterEndpointId: '0', limit: 1 });
   await parkHeads(database, { ...CLOSED, endpointIds: ids });
-  await database.raw(`update webhook_endpoints set mode = 'open'`);
+  await database.raw(`update endpoint_health set mode = 'open'`);
   const place = { endpointId, replay: false, position: first?.position ?? '0', share: 10 };
   const claim = {
     shares: [place],

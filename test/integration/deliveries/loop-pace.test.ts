@@ -117,7 +117,7 @@ describe('probes', () => {
   async function probing(database: DatabasePool, url: string, count: number) {
     const urls = Array.from({ length: count }, (_, n) => `${url}/${n}`);
     const ids = await addEndpoints(database, WABA, { urls, ratePerSecond: null });
-    await database.raw(`update webhook_endpoints set mode = 'probing', next_probe_at = now()`);
+    await database.raw(`update endpoint_health set mode = 'probing', next_probe_at = now()`);
     await queueEach(database, WABA, ids, (n) => `lane ${n}`);
   }
 

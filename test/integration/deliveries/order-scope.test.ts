@@ -99,7 +99,7 @@ describe('order scope', () => {
     await takeIn(database, messages(1, 'STAYS'));
     await execute(database, `update delivery_queue set ${row}`);
     await expect(change(database, id, 'endpoint')).rejects.toMatchObject(PENDING);
-    await execute(database, `update webhook_endpoints set mode = 'paused'`);
+    await execute(database, `update endpoint_health set mode = 'paused'`);
     await expect(change(database, id, 'endpoint')).rejects.toMatchObject(PENDING);
     expect(await scopeOf(database)).toBe('event');
     await execute(database, 'delete from delivery_queue');

@@ -63,7 +63,7 @@ async function outage() {
     const [row] = await query<{ mode: string; failures: number; pending: number }>(
       database,
       `select mode, probe_failures as failures, (select count(*)::integer from delivery_queue) as pending
-         from webhook_endpoints where id = :id`,
+         from endpoint_health where endpoint_id = :id`,
       { id },
     );
     return row;

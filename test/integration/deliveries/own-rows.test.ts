@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { probeNow } from '../../../src/engine/endpoint/probes.ts';
 import { type ClaimedDelivery, releaseClaims } from '../../../src/engine/queue/claim.ts';
 import { claimOne } from '../../../src/engine/queue/claim-one.ts';
 import { removeDeliveries } from '../../../src/engine/queue/remove.ts';
 import { applyReplayState } from '../../../src/engine/queue/replay-queue.ts';
-import { bringForward, probeNow, retryOne, retryWaiting } from '../../../src/engine/queue/retry.ts';
+import { bringForward, retryOne, retryWaiting } from '../../../src/engine/queue/retry.ts';
 import { findClaims, putOffClaim } from '../../../src/engine/queue/settle.ts';
 import { stepAside } from '../../../src/engine/queue/sweep.ts';
 import { type Database, type Transaction, undone } from '../../../src/platform/postgres/database.ts';
@@ -36,7 +37,8 @@ const PREPARED = {
       set state = 'retrying', attempts = 1, token = null, lease_until = null, next_attempt_at = now() + interval '1 hour',
           first_failed_at = now() - interval '1 hour', blocks = 'other'
      from own where q.endpoint_id = own.id and q.state = 'claimed'`,
-  probed: `update webhook_endpoints e set mode = 'probing', next_probe_at = now() + interval '1 hour' from own where e.id = own.id`,
+  probed: `update endpoint_health h set mode = 'probing', next_probe_at = now() + interval '1 hour'
+     from own where h.endpoint_id = own.id`,
   paused: `with replayed as (update deliveries d set replay_id = ${REPLAY.id} from own
       where d.id in (select delivery_id from delivery_queue q where q.endpoint_id = own.id))
      update delivery_queue q set state = 'suspended', released = false, replay = true, token = null, lease_until = null
@@ -163,7 +165,7 @@ describe('beside thousands of claims and retries of others, by the statistics of
         await trx.raw(
           `with own as (select ${own.endpointId}::bigint as id) ${PREPARED[prepare].replace(/^with /, ', ')}`,
         );
-      await trx.raw(`update webhook_endpoints set mode_changed_at = now() - interval '1 day'`);
+      await trx.raw(`update endpoint_health set mode_changed_at = now() - interval '1 day'`);
       const before = await rowsRead(trx, 'delivery_queue');
       await change(trx, own);
       const read = (await rowsRead(trx, 'delivery_queue')) - before;

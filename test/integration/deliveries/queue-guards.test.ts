@@ -104,11 +104,12 @@ test('the time during which an endpoint took nothing does not count against the 
             next_attempt_at = now() + interval '1 minute', blocks = blocks_now(endpoint_id, lane, event_day, event_uuid) where state = 'due'`,
   );
   await database.raw(
-    `update webhook_endpoints set block_limit_seconds = 3600, mode_changed_at = now() - interval '10 minutes'`,
+    `update webhook_endpoints set block_limit_seconds = 3600;
+     update endpoint_health set mode_changed_at = now() - interval '10 minutes'`,
   );
   const step = () => stepAside(database, { defaultSeconds: 0, limit: 10 });
   expect(await step()).toBe(0);
-  await database.raw(`update webhook_endpoints set mode_changed_at = now() - interval '2 hours'`);
+  await database.raw(`update endpoint_health set mode_changed_at = now() - interval '2 hours'`);
   expect(await step()).toBe(1);
 });
 
@@ -120,7 +121,8 @@ test('an attempt that is due is made before its delivery steps aside, unless it 
             next_attempt_at = now() - interval '1 second', blocks = blocks_now(endpoint_id, lane, event_day, event_uuid) where state = 'due'`,
   );
   await database.raw(
-    `update webhook_endpoints set block_limit_seconds = 3600, mode_changed_at = now() - interval '2 days'`,
+    `update webhook_endpoints set block_limit_seconds = 3600;
+     update endpoint_health set mode_changed_at = now() - interval '2 days'`,
   );
   const step = () => stepAside(database, { defaultSeconds: 0, limit: 10 });
   expect(await step()).toBe(0);

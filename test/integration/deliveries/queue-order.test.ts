@@ -148,11 +148,11 @@ describe('the queue', () => {
   test('of an endpoint that is not open nothing is claimed, and everything once it is', async () => {
     const { database, endpoints } = await withEndpoints(2);
     const [off = '', on = ''] = endpoints;
-    await database.raw(`update webhook_endpoints set mode = 'paused' where id = :off`, { off });
+    await database.raw(`update endpoint_health set mode = 'paused' where endpoint_id = :off`, { off });
     const rows = [newRow(off, 'a'), newRow(off, 'b'), newRow(on, 'a')];
     await database.transaction((trx) => enqueueDeliveries(trx, rows));
     expect((await claimAll(database)).deliveries.map((row) => row.endpointId)).toEqual([on]);
-    await database.raw(`update webhook_endpoints set mode = 'open' where id = :off`, { off });
+    await database.raw(`update endpoint_health set mode = 'open' where endpoint_id = :off`, { off });
     expect((await claimAll(database)).deliveries).toHaveLength(2);
   });
 

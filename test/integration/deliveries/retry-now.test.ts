@@ -203,7 +203,7 @@ describe('retry now', () => {
     });
     const [probe] = await query<{ isLater: boolean }>(
       database,
-      'select next_probe_at > now() as "isLater" from webhook_endpoints where id = :endpointId',
+      'select next_probe_at > now() as "isLater" from endpoint_health where endpoint_id = :endpointId',
       { endpointId },
     );
     expect(probe).toEqual({ isLater: true });
@@ -230,7 +230,7 @@ describe('what cannot be retried', () => {
       `state = 'retrying', released = true, replay = false, attempts = 1, next_attempt_at = now() + interval '1 day'`,
     );
     for (const mode of ['pause', 'disable']) {
-      await execute(database, 'update webhook_endpoints set mode = :mode where id = :endpointId', {
+      await execute(database, 'update endpoint_health set mode = :mode where endpoint_id = :endpointId', {
         mode: `${mode}d`,
         endpointId,
       });

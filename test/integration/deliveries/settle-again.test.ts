@@ -67,7 +67,7 @@ async function settleUntilRecorded(database: Database, attempts: readonly MadeAt
   await expect(settleAttempts(tools, attempts)).rejects.toThrow('lost');
   await expect(settleAttempts(tools, attempts)).rejects.toThrow('lost');
   await settleAttempts(tools, attempts);
-  const [endpoint] = await query<{ mode: string }>(database, 'select mode from webhook_endpoints');
+  const [endpoint] = await query<{ mode: string }>(database, 'select mode from endpoint_health');
   return {
     counted: tools.health.drain().reduce((sum, { failures }) => sum + failures, 0),
     mode: endpoint?.mode,
@@ -111,7 +111,7 @@ test('attempts whose claims another process takes over while they are judged cha
   const { outcomes, locked } = await settleAttempts(settlementTools(overtaken(database)), attempts);
   expect(outcomes).toEqual(attempts.map(() => null));
   expect(locked).toEqual([]);
-  expect(await query(database, 'select mode, has_backlog from webhook_endpoints')).toEqual([
+  expect(await query(database, 'select mode, has_backlog from endpoint_health')).toEqual([
     { mode: 'open', has_backlog: false },
   ]);
   expect(await query(database, 'select 1 from attempts')).toEqual([]);

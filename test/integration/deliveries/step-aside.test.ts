@@ -28,7 +28,7 @@ async function failing(minutes: number, steps: string[] = ['sent', 'delivered', 
   const { database } = await testDatabase();
   await seedFixtureAccounts(database);
   const { id } = await addEndpoint(database, WABA, 'https://tenant.example/hook');
-  await database.raw(`update webhook_endpoints set mode_changed_at = now() - interval '1 day'`);
+  await database.raw(`update endpoint_health set mode_changed_at = now() - interval '1 day'`);
   await takeIn(database, ...steps.map((step) => bodyOf(ACCOUNT, [messageStatus('wamid.BLOCK', step)])));
   await failFor(database, minutes);
   return { database, id };
@@ -66,7 +66,7 @@ describe('when a head steps aside', () => {
     ['after the installation’s limit, for every event', { minutes: 61, hours: 1, steps: 1 }],
     [
       'not while its endpoint takes nothing',
-      { minutes: 61, hours: 1, sql: `update webhook_endpoints set mode = 'paused'`, steps: 0 },
+      { minutes: 61, hours: 1, sql: `update endpoint_health set mode = 'paused'`, steps: 0 },
     ],
     [
       'not while an attempt is under way',

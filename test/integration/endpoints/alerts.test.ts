@@ -66,7 +66,7 @@ describe('an alert about an endpoint', () => {
     await publish(stack.database, tenant.wabaId, { count: 12, keys: 4 });
     await execute(
       stack.database,
-      `update webhook_endpoints set mode = 'probing', mode_reason = 'it mostly fails' where id = :endpointId`,
+      `update endpoint_health set mode = 'probing', mode_reason = 'it mostly fails' where endpoint_id = :endpointId`,
       { endpointId },
     );
     const uuid = await raise();

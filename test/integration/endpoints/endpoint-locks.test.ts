@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { noteWorking } from '../../../src/engine/endpoint/endpoint-health.ts';
+import { lockHealth, noteWorking } from '../../../src/engine/endpoint/endpoint-health.ts';
 import { claimProbes } from '../../../src/engine/queue/claim.ts';
 import { limitWebhookTargets } from '../../../src/features/endpoints/webhook-targets.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
@@ -20,15 +20,23 @@ async function twoEndpoints() {
   const urls = ['https://low.example', 'https://high.example'];
   const [low = '', high = ''] = await addEndpoints(database, WABA, { urls, ratePerSecond: null });
   await execute(database, 'update webhook_endpoints set updated_at = now() where id = :low', { low });
+  await execute(database, 'update endpoint_health set probe_failures = 0 where endpoint_id = :low', { low });
   return { database, low, high };
 }
 
+const SETTINGS = 'select 1 from webhook_endpoints where id = :id for no key update';
+const HEALTH = 'select 1 from endpoint_health where endpoint_id = :id for no key update';
+
 /** Holds the row of an endpoint until `release`. */
-async function hold(database: Database, id: string): Promise<{ release: () => Promise<void> }> {
+async function hold(
+  database: Database,
+  id: string,
+  text = SETTINGS,
+): Promise<{ release: () => Promise<void> }> {
   const ends = Promise.withResolvers<void>();
   const held = Promise.withResolvers<void>();
   const holding = database.transaction(async (trx) => {
-    await query(trx, 'select 1 from webhook_endpoints where id = :id for no key update', { id });
+    await query(trx, text, { id });
     held.resolve();
     await ends.promise;
   });
@@ -52,45 +60,54 @@ const waitsForLock = (database: Database) =>
 
 type Writer = (database: Database, ids: readonly string[]) => Promise<unknown>;
 
-const WRITERS: [string, Writer][] = [
+const WRITERS: [string, string, Writer][] = [
   [
     'lists of webhook targets',
+    SETTINGS,
     (database) => limitWebhookTargets({ database, actor: SYSTEM }, WABA, { deny: ['203.0.113.0/24'] }),
+  ],
+  [
+    'counts of attempts',
+    HEALTH,
+    (database, ids) => database.transaction((trx) => noteWorking(trx, new Map(ids.map((id) => [id, false])))),
+  ],
+  [
+    'attempts that are recorded',
+    HEALTH,
+    (database, ids) => database.transaction((trx) => lockHealth(trx, ids)),
   ],
 ];
 
 describe('who changes several endpoints', () => {
   // In another order, both could wait for each other.
-  test.each(WRITERS)('locks them in the order of their ids: %s', async (_, write) => {
+  test.each(WRITERS)('locks them in the order of their ids: %s', async (_, text, write) => {
     const { database, low, high } = await twoEndpoints();
-    const { release } = await hold(database, low);
+    const { release } = await hold(database, low, text);
     const writing = write(database, [high, low]);
     await waitsForLock(database);
-    await expect(
-      query(database, 'select id from webhook_endpoints where id = :high for no key update nowait', { high }),
-    ).resolves.toHaveLength(1);
+    await expect(query(database, `${text} nowait`, { id: high })).resolves.toHaveLength(1);
     await release();
     await writing;
   });
 
-  test('passes over the one that is being changed: counts of attempts', async () => {
+  test('waits for none: counts of attempts', async () => {
     const { database, low, high } = await twoEndpoints();
     await hold(database, low);
     const failing = new Map([low, high].map((id) => [id, false]));
-    expect(await database.transaction((trx) => noteWorking(trx, failing))).toEqual([low]);
-    const noted = await query(database, 'select id from webhook_endpoints where failing_since is not null');
-    expect(noted).toEqual([{ id: high }]);
+    await database.transaction((trx) => noteWorking(trx, failing));
+    const noted = await query(database, 'select from endpoint_health where failing_since is not null');
+    expect(noted).toHaveLength(2);
   });
 
-  test('passes over the one that is being changed: probes', async () => {
+  test('passes over the one whose health is being changed: probes', async () => {
     const { database, low, high } = await twoEndpoints();
     await execute(
       database,
-      `update webhook_endpoints set mode = 'probing', next_probe_at = now() where id = any (:lows)`,
+      `update endpoint_health set mode = 'probing', next_probe_at = now() where endpoint_id = any (:lows)`,
       { lows: [low, high] },
     );
     await queueEach(database, WABA, [low, high], (n) => `lane ${n}`);
-    await hold(database, low);
+    await hold(database, low, HEALTH);
     const claim = { limit: 20, token: randomUUID(), leaseMs: 60_000 };
     const deliveries = await claimProbes(database, claim);
     expect(deliveries.map(({ endpointId }) => endpointId)).toEqual([high]);

@@ -132,7 +132,7 @@ describe('endpoints of accounts', () => {
   test('a change of mode says since when, and forgets what the breaker noted', async () => {
     const trouble = `mode = 'probing', mode_reason = 'fails', mode_changed_at = now() - interval '2 hours',
       failing_since = now() - interval '2 hours', next_probe_at = now(), probe_failures = 9`;
-    await execute(database, `update webhook_endpoints set ${trouble} where id = :id`, { id });
+    await execute(database, `update endpoint_health set ${trouble} where endpoint_id = :id`, { id });
     const failing = await status();
     expect(failing).toMatchObject({ mode: 'probing', probeFailures: 9, nextProbeAt: expect.any(Date) });
     await holdEndpoint(tools, waba, { id, mode: 'paused', reason: ' \t' });

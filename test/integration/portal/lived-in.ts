@@ -78,8 +78,8 @@ export async function liveIn(
   }
   await execute(
     database,
-    `update webhook_endpoints set mode = 'disabled', mode_reason = :hostile, mode_changed_at = now(), failing_since = now()
-      where id = (select max(id) from webhook_endpoints)`,
+    `update endpoint_health set mode = 'disabled', mode_reason = :hostile, mode_changed_at = now(), failing_since = now()
+      where endpoint_id = (select max(endpoint_id) from endpoint_health)`,
     { hostile: hostile() },
   );
   await takeIn(database, ...spoiltBodies());

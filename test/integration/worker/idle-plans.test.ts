@@ -79,7 +79,8 @@ async function fillQueue(database: Database): Promise<void> {
   );
   for (const { definition } of indexes) await database.raw(definition);
   await database.raw(
-    `update webhook_endpoints set mode = 'paused', has_parked = true where url = 'https://due.example'`,
+    `update endpoint_health set mode = 'paused', has_parked = true
+      where endpoint_id = (select id from webhook_endpoints where url = 'https://due.example')`,
   );
   await database.raw('vacuum analyze');
 }

@@ -143,7 +143,7 @@ describe('the metrics of a worker', () => {
     await insertBodies(worker.database, [Buffer.from('{}')]);
     await worker.database.raw(
       `update delivery_queue set created_at = now() - interval '10 minutes';
-       update webhook_endpoints set mode_changed_at = now() - interval '1 hour';
+       update endpoint_health set mode_changed_at = now() - interval '1 hour';
        update inbox set received_at = now() - interval '2 minutes' where state = 'new'`,
     );
     const samples = samplesOf(await worker.scrape());
@@ -151,7 +151,8 @@ describe('the metrics of a worker', () => {
     expect(Math.round((samples.get('heliograph_inbox_oldest_pending_seconds') ?? 0) / 60)).toBe(2);
     expect(samples.get('heliograph_inbox_backlog')).toBe(1);
 
-    await worker.database.raw(`update webhook_endpoints set mode = 'paused' where waba_id = '${WABA}'`);
+    await worker.database.raw(`update endpoint_health set mode = 'paused'
+      where endpoint_id in (select id from webhook_endpoints where waba_id = '${WABA}')`);
     await readFigures(worker.database);
     const again = scrapeOf(makeWorkerMetrics(), worker.database);
     const paused = samplesOf((await again()).text);

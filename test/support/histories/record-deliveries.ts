@@ -107,8 +107,7 @@ async function keptWhileOff(stack: RecordingStack, endpointId: string): Promise<
   const workflowId = await send(stack, answer(410));
   await waitsForRetry(stack, workflowId);
   stack.receiver.behave(answer(200));
-  const mode = `update webhook_endpoints set mode = 'open', mode_changed_at = now(), version = version + 1,
-                       updated_at = now() where id = :endpointId`;
+  const mode = `update endpoint_health set mode = 'open', mode_changed_at = now() where endpoint_id = :endpointId`;
   await execute(stack.database, mode, { endpointId });
   await ended(stack, workflowId);
   return workflowId;

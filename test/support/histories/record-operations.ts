@@ -18,8 +18,7 @@ const MORE_THAN_FIT = 6_000;
 export async function recordOperations(stack: RecordingStack): Promise<Recorded> {
   const { database, receiver } = stack;
   const { id: endpointId } = await addEndpoint(database, WABA, `${receiver.url}/hook`);
-  const setMode = (mode: string) =>
-    execute(database, 'update webhook_endpoints set mode = :mode, version = version + 1', { mode });
+  const setMode = (mode: string) => execute(database, 'update endpoint_health set mode = :mode', { mode });
   await setMode('disabled');
   await publish(database, WABA, { count: 30, keys: 10 });
   await settleLive(database, 'failed');

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { AttemptOutcome } from '../../../src/engine/deliveries/judge-outcome.ts';
 import { DeliveryRuns, type RunClient } from '../../../src/engine/deliveries/loop/delivery-runs.ts';
-import type { WorkflowMode } from '../../../src/engine/queue/claim.ts';
+import type { WorkflowMode } from '../../../src/engine/endpoint/workflow-mode.ts';
 
 const DELIVERED: AttemptOutcome = { state: 'delivered', statusCode: 200, attempt: 1 };
 const failing = (run: 'room' | 'extra' | null): AttemptOutcome => ({

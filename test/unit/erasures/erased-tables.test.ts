@@ -59,6 +59,7 @@ const TABLES = {
       'api_keys',
       'api_key_requests',
       'webhook_endpoints',
+      'endpoint_health',
     ],
     ...[
       'catalog_products',

@@ -5,7 +5,7 @@ import {
   disableEndpoint,
   type EndpointReport,
   endProbing,
-  lockEndpoints,
+  lockHealth,
   noteReports,
   startProbing,
 } from '../../endpoint/endpoint-health.ts';
@@ -17,22 +17,14 @@ import { isGone, type MadeAttempt } from './made-attempt.ts';
 /** `batch`: the deliveries that went out together, the attempted one first; none: it went out alone. */
 export type Settled = { attempt: MadeAttempt; outcome: SettledOutcome; batch: readonly string[] };
 
-/**
- * Locks the endpoints that these attempts will change, and leaves out the attempts of those that another transaction has
- * locked: the others of the group would wait for it.
- */
-export async function withoutHeld(
+/** Locks the health of the endpoints that these attempts will change, before anything else is locked, so that no two transactions wait for each other. */
+export async function lockChanged(
   trx: Transaction,
   judged: readonly Settled[],
   endpoints: ReadonlyMap<string, RunRoom>,
-): Promise<readonly Settled[]> {
-  const changes = changesOf(judged, endpoints);
-  if (changes.length === 0) return judged;
-  const held = await lockEndpoints(
-    trx,
-    changes.map(({ endpointId }) => endpointId),
-  );
-  return judged.filter(({ attempt }) => !held.has(attempt.endpoint.id));
+): Promise<void> {
+  const changed = changesOf(judged, endpoints).map(({ endpointId }) => endpointId);
+  if (changed.length > 0) await lockHealth(trx, changed);
 }
 
 /** Notes what attempts say about their endpoints; returns how many of these take deliveries again. */

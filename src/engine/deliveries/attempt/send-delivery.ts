@@ -4,7 +4,8 @@ import type { ConnectionTerms } from '../../../platform/sender/connection-terms.
 import type { HttpSender, SendResult } from '../../../platform/sender/http-sender.ts';
 import type { EndpointSettings } from '../../endpoint/endpoint-settings.ts';
 import { signAsUpstream, signStandard } from '../../endpoint/webhook-signature.ts';
-import type { ClaimedDelivery, WorkflowMode } from '../../queue/claim.ts';
+import type { WorkflowMode } from '../../endpoint/workflow-mode.ts';
+import type { ClaimedDelivery } from '../../queue/claim.ts';
 import { upstreamBody } from '../upstream-format.ts';
 import { webhookHeaders } from '../webhook-request.ts';
 

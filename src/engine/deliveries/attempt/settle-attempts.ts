@@ -19,7 +19,7 @@ import {
 } from '../../queue/settle.ts';
 import { type EndpointHealth, isRepetition } from '../breaker.ts';
 import { judgeOutcome, type RunLimits, type SettledOutcome } from '../judge-outcome.ts';
-import { changeEndpoints, type Settled, withoutHeld } from './change-endpoints.ts';
+import { changeEndpoints, lockChanged, type Settled } from './change-endpoints.ts';
 import { isFailure, isPlainSuccess, type MadeAttempt } from './made-attempt.ts';
 
 export type SettlementTools = {
@@ -137,7 +137,8 @@ async function settle(
       findClaims(trx, attempts),
       endpointsOf(trx, attempts.filter(isFailure), tools.runLimits),
     ]);
-    const judged = await withoutHeld(trx, judge(tools, attempts, { claims, endpoints }), endpoints);
+    const judged = judge(tools, attempts, { claims, endpoints });
+    await lockChanged(trx, judged, endpoints);
     const { settled, ...recorded } = await record({ ...tools, database: trx }, attempts, {
       judged,
       claim: null,

@@ -1,5 +1,5 @@
 import { isTimeout, type SendResult } from '../../../platform/sender/http-sender.ts';
-import type { WorkflowMode } from '../../queue/claim.ts';
+import type { WorkflowMode } from '../../endpoint/workflow-mode.ts';
 
 /** Most attempts side by side to one endpoint and process, unless the endpoint says otherwise. */
 const MAX_IN_FLIGHT = 100;

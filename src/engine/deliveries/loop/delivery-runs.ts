@@ -1,5 +1,5 @@
 import { includesType } from '../../../platform/event-type.ts';
-import type { WorkflowMode } from '../../queue/claim.ts';
+import type { WorkflowMode } from '../../endpoint/workflow-mode.ts';
 import { type DeliveryLabel, deliveryWorkflowId } from '../../queue/claim.ts';
 import type { SendableEndpoint } from '../attempt/send-delivery.ts';
 import type { AttemptOutcome } from '../judge-outcome.ts';

@@ -4,10 +4,8 @@ import {
   addEndpointCounts,
   disableEndpoint,
   type EndpointCounts,
-  type EndpointWorks,
   findFailingFor,
   findMostlyFailing,
-  lockEndpoints,
   noteWorking,
   startProbing,
 } from '../../endpoint/endpoint-health.ts';
@@ -72,19 +70,12 @@ function makeChangeLook({ database, limiter }: EndpointKeeperTools): () => Promi
 
 /** Stores how the attempts of this process went since the last time, and passes them on to runs. */
 function makeHealthStore({ database, health, retryScheduleMs, troubleWatch }: EndpointKeeperTools) {
-  /** Of endpoints that others have locked: the runs and counts of other endpoints do not wait for that. */
-  let late: EndpointWorks = new Map();
   const store = async (counts: readonly EndpointCounts[]) => {
-    const works = new Map([
-      ...late,
-      ...counts.map(({ endpointId, successes }) => [endpointId, successes > 0] as const),
-    ]);
-    if (works.size === 0) return;
-    const held = await database.transaction(async (trx) => {
-      if (counts.length > 0) await addEndpointCounts(trx, counts);
-      return await noteWorking(trx, works);
+    if (counts.length === 0) return;
+    await database.transaction(async (trx) => {
+      await addEndpointCounts(trx, counts);
+      await noteWorking(trx, new Map(counts.map(({ endpointId, successes }) => [endpointId, successes > 0])));
     });
-    late = new Map(held.map((id) => [id, works.get(id) === true]));
   };
   return async () => {
     const passOn = troubleWatch.attemptedSoFar();
@@ -99,10 +90,7 @@ function makeHealthStore({ database, health, retryScheduleMs, troubleWatch }: En
     for (const { endpointId, failed, deliveries } of await findMostlyFailing(database, failing, BREAKER)) {
       const reason = `most attempts fail: ${failed} of the last ${deliveries}`;
       const probeAfterMs = probeDelayMs(retryScheduleMs, 0, Math.random);
-      await database.transaction(async (trx) => {
-        const held = await lockEndpoints(trx, [endpointId]);
-        if (held.size === 0) await startProbing(trx, endpointId, { probeAfterMs, reason });
-      });
+      await database.transaction((trx) => startProbing(trx, endpointId, { probeAfterMs, reason }));
     }
   };
 }

@@ -84,10 +84,11 @@ function stateOf(row: EndpointRow, { firstFailedAt }: TroubleSample, waiting: Wa
 }
 
 const ROW = `
-  select e.id, e.waba_id as "wabaId", w.tenant_id as "tenantId", e.url, e.mode, e.mode_reason as "modeReason",
-         e.mode_changed_at as "modeChangedAt", e.failing_since as "failingSince", e.recovered_at as "recoveredAt",
-         e.backlog_due_at as "backlogDueAt", e.next_probe_at as "nextProbeAt"
-    from webhook_endpoints e join wabas w on w.waba_id = e.waba_id where e.id = cast(:endpointId as bigint)`;
+  select e.id, e.waba_id as "wabaId", w.tenant_id as "tenantId", e.url, h.mode, h.mode_reason as "modeReason",
+         h.mode_changed_at as "modeChangedAt", h.failing_since as "failingSince", h.recovered_at as "recoveredAt",
+         h.backlog_due_at as "backlogDueAt", h.next_probe_at as "nextProbeAt"
+    from webhook_endpoints e join endpoint_health h on h.endpoint_id = e.id join wabas w on w.waba_id = e.waba_id
+   where e.id = cast(:endpointId as bigint)`;
 
 /** While a backlog goes out. */
 const BACKLOG_LOOK_MS = 10_000;

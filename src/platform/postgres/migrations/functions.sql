@@ -822,6 +822,46 @@ create or replace function backlog_due(retried_at timestamptz) returns timestamp
   select greatest(clock_timestamp() + interval '2 seconds', retried_at + interval '15 minutes')
 $$;
 
+-- Each endpoint has a row of health. What processes of the release before change of it among the settings is carried over.
+create or replace function keep_endpoint_health() returns trigger language plpgsql as $$
+begin
+  if tg_op = 'INSERT' then
+    insert into endpoint_health (endpoint_id, mode, mode_reason, mode_changed_at, failing_since, recovered_at,
+                                 next_probe_at, probe_failures, failing_notified, has_parked, has_backlog,
+                                 backlog_due_at, backlog_retried_at)
+    values (new.id, new.mode, new.mode_reason, new.mode_changed_at, new.failing_since, new.recovered_at,
+            new.next_probe_at, new.probe_failures, new.failing_notified, new.has_parked, new.has_backlog,
+            new.backlog_due_at, new.backlog_retried_at);
+  else
+    update endpoint_health h
+       set mode = case when new.mode is distinct from old.mode then new.mode else h.mode end,
+           mode_reason = case when new.mode_reason is distinct from old.mode_reason then new.mode_reason else h.mode_reason end,
+           mode_changed_at = case when new.mode_changed_at is distinct from old.mode_changed_at then new.mode_changed_at else h.mode_changed_at end,
+           failing_since = case when new.failing_since is distinct from old.failing_since then new.failing_since else h.failing_since end,
+           recovered_at = case when new.recovered_at is distinct from old.recovered_at then new.recovered_at else h.recovered_at end,
+           next_probe_at = case when new.next_probe_at is distinct from old.next_probe_at then new.next_probe_at else h.next_probe_at end,
+           probe_failures = case when new.probe_failures is distinct from old.probe_failures then new.probe_failures else h.probe_failures end,
+           failing_notified = case when new.failing_notified is distinct from old.failing_notified then new.failing_notified else h.failing_notified end,
+           has_parked = case when new.has_parked is distinct from old.has_parked then new.has_parked else h.has_parked end,
+           has_backlog = case when new.has_backlog is distinct from old.has_backlog then new.has_backlog else h.has_backlog end,
+           backlog_due_at = case when new.backlog_due_at is distinct from old.backlog_due_at then new.backlog_due_at else h.backlog_due_at end,
+           backlog_retried_at = case when new.backlog_retried_at is distinct from old.backlog_retried_at then new.backlog_retried_at else h.backlog_retried_at end
+     where h.endpoint_id = new.id;
+  end if;
+  return null;
+end $$;
+
+-- Notes that endpoints accepted a delivery, of those that are in trouble. A row that is locked is passed over: the next success
+-- says the same.
+create or replace function note_accepted(ids bigint[]) returns void language plpgsql as $$
+begin
+  update endpoint_health h set backlog_due_at = backlog_due(h.backlog_retried_at)
+   where h.endpoint_id = any (array(
+     select e.endpoint_id from endpoint_health e
+      where e.has_backlog and e.backlog_due_at is null and e.mode <> 'probing' and e.endpoint_id = any (ids)
+        for no key update skip locked));
+end $$;
+
 -- Deliveries of the queue with what is needed to attempt them, as the calling statement has left them until now.
 -- Day by day: a join by a day that is not known before opens the partitions of all days. Event by event: a plan of when the
 -- day was empty would read all of it for each.
@@ -900,7 +940,7 @@ begin
     returning q.endpoint_id, q.lane, q.position, r.follow
   ), lanes as (
     select g.endpoint_id, g.lane, g.position,
-           g.follow and exists (select from webhook_endpoints w where w.id = g.endpoint_id and w.mode = 'open') as follows
+           g.follow and exists (select from endpoint_health h where h.endpoint_id = g.endpoint_id and h.mode = 'open') as follows
       from gone g
   )
   select array_agg(l.endpoint_id) filter (where not l.follows), array_agg(l.lane) filter (where not l.follows),
@@ -948,16 +988,10 @@ begin
       from generate_subscripts(ids, 1) as n
      where days[n] = log_day and d.day = log_day and d.id = any (ours) and d.id = ids[n];
   end loop;
-  -- Endpoints in trouble that accepted a delivery. A row that is locked is passed over: the next success says the same.
-  -- Where attempts failed too, the caller changes endpoints in the order of their ids; nothing is locked before that.
   if 'delivered' = all (log_states) and exists (
-       select from webhook_endpoints w where w.has_backlog and w.backlog_due_at is null) then
-    update webhook_endpoints w set backlog_due_at = backlog_due(w.backlog_retried_at)
-     where w.id = any (array(
-       select e.id from webhook_endpoints e
-        where e.has_backlog and e.backlog_due_at is null and e.mode <> 'probing' and e.id = any (array(
-          select p.endpoint_id from unnest(ids, endpoint_ids) as p (id, endpoint_id) where p.id = any (ours)))
-          for no key update skip locked));
+       select from endpoint_health h where h.has_backlog and h.backlog_due_at is null) then
+    perform note_accepted(array(
+      select p.endpoint_id from unnest(ids, endpoint_ids) as p (id, endpoint_id) where p.id = any (ours)));
   end if;
   -- Nothing was sent, or let go, on the strength of this: a crash of PostgreSQL within the next moment repeats webhooks, with
   -- their ids, once their leases have ended.

@@ -252,8 +252,8 @@ export async function resumeAll(world: World): Promise<void> {
   while (await releaseOne(world));
   await execute(
     database,
-    `update webhook_endpoints set mode = 'open', next_probe_at = null
-      where id = any (array(select id from webhook_endpoints where mode <> 'open' order by id for no key update))`,
+    `update endpoint_health set mode = 'open', next_probe_at = null
+      where endpoint_id = any (array(select endpoint_id from endpoint_health where mode <> 'open' order by endpoint_id for no key update))`,
   );
   for (const replay of replays) if (!replay.cancelled) await changeReplay(database, replay, 'running');
   await queuePages(world);

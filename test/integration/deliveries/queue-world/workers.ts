@@ -184,8 +184,8 @@ export async function sweepTurn(world: World): Promise<void> {
     );
     await execute(
       database,
-      `update webhook_endpoints set mode_changed_at = now() - interval '1 day'
-        where id = any (array(select id from webhook_endpoints order by id for no key update))`,
+      `update endpoint_health set mode_changed_at = now() - interval '1 day'
+        where endpoint_id = any (array(select endpoint_id from endpoint_health order by endpoint_id for no key update))`,
     );
     await stepAside(database, { defaultSeconds: 60, limit: 2 });
   }

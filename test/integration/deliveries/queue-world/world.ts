@@ -66,7 +66,7 @@ export async function makeWorld(database: Database, dice: () => number): Promise
       return { ...(await addEndpoint(database, wabaId, url)), wabaId, url, removed: false };
     }),
   );
-  await execute(database, `update webhook_endpoints set mode_changed_at = now() - interval '1 day'`);
+  await execute(database, `update endpoint_health set mode_changed_at = now() - interval '1 day'`);
   const [, first, , second] = endpoints;
   await execute(database, `${SET_SCOPE} where id = any (cast(:ids as bigint[]))`, {
     scope: 'conversation',

@@ -26,8 +26,8 @@ beforeEach(async () => {
   const { id } = await addEndpoint(database, wabaId, 'https://shop.example/hook');
   await execute(
     database,
-    `update webhook_endpoints set failing_notified = true, mode_reason = 'most attempts fail: 9 of the last 10'
-      where id = :id`,
+    `update endpoint_health set failing_notified = true, mode_reason = 'most attempts fail: 9 of the last 10'
+      where endpoint_id = :id`,
     { id },
   );
   await noteTokenRefused(

@@ -182,7 +182,7 @@ test('a delivery that waits for its retry can be retried now, by those who may',
   expect(page).toContain('The next attempt is made now.');
   expect(await markupProblems(page)).toEqual([]);
   expect((await api.database.raw('select state from delivery_queue')).rows).toEqual([{ state: 'due' }]);
-  await api.database.raw(`update webhook_endpoints set mode = 'paused'`);
+  await api.database.raw(`update endpoint_health set mode = 'paused'`);
   expect((await admin.get(`${PATH}/${waiting}`)).body).not.toContain('Retry now');
   const refused = await admin.post(retry);
   expect([refused.statusCode, refused.body.includes('enable it first')]).toEqual([422, true]);

@@ -50,10 +50,7 @@ test.each([
   ['probing', 'It waits until the failing endpoint has recovered.'],
 ])('a delivery that was not attempted because its endpoint is %s says so', async (mode, reason) => {
   const head = await waiting('wamid.one');
-  await execute(api.database, 'update webhook_endpoints set mode = :mode where waba_id = :waba', {
-    mode,
-    waba: WABA,
-  });
+  await execute(api.database, 'update endpoint_health set mode = :mode', { mode });
   expect(await workflowRow(head)).toBe(`none yet: it was not attempted. ${reason}`);
 });
 

@@ -24,7 +24,10 @@ export async function add(fields: Record<string, string> = {}): Promise<{ id: st
 }
 
 export async function stored(id: string): Promise<Record<string, unknown>> {
-  const { rows } = await api.database.raw('select * from webhook_endpoints where id = :id', { id });
+  const { rows } = await api.database.raw(
+    'select e.*, h.mode from webhook_endpoints e join endpoint_health h on h.endpoint_id = e.id where id = :id',
+    { id },
+  );
   return rows[0];
 }
 

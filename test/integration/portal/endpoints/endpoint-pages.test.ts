@@ -161,13 +161,13 @@ test('while the endpoint is probed, its next probe is sent now', async () => {
   });
   await execute(
     api.database,
-    `update webhook_endpoints set mode = 'probing', next_probe_at = now() + interval '5 minutes' where id = :id`,
+    `update endpoint_health set mode = 'probing', next_probe_at = now() + interval '5 minutes' where endpoint_id = :id`,
     { id },
   );
   expect((await admin.get(`${endpointsPath}/${id}`)).body).toContain('Retry now');
   const retried = await admin.post(`${endpointsPath}/${id}/retry`);
   expect(retried.headers.location).toBe(`${endpointsPath}/${id}?done=retried`);
-  const probe = 'select mode, next_probe_at <= now() as "isDue" from webhook_endpoints where id = :id';
+  const probe = 'select mode, next_probe_at <= now() as "isDue" from endpoint_health where endpoint_id = :id';
   expect(await query(api.database, probe, { id })).toEqual([{ mode: 'probing', isDue: true }]);
   expect(await actions()).toEqual(['endpoint.created', 'endpoint.retried']);
 });

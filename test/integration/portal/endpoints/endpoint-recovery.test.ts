@@ -18,7 +18,7 @@ async function endpointPage() {
     expect(await markupProblems(body)).toEqual([]);
     return body;
   };
-  const endpoint = (changes: string) => execute(database, `update webhook_endpoints set ${changes}`);
+  const endpoint = (changes: string) => execute(database, `update endpoint_health set ${changes}`);
   return { api, database, operator, id, page, endpoint };
 }
 

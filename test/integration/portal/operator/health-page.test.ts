@@ -50,7 +50,7 @@ test('the health page begins with the endpoints that fail', async () => {
   await addEndpoint(api.database, WABA, 'https://up.example/hook');
   await query(
     api.database,
-    `update webhook_endpoints set mode = 'probing', next_probe_at = now() where id = :id`,
+    `update endpoint_health set mode = 'probing', next_probe_at = now() where endpoint_id = :id`,
     { id: failing.id },
   );
   const { body } = await operator.get('/portal/operator/health');
@@ -72,15 +72,21 @@ test('a hundred paused endpoints hide no failing one, and are not counted as fai
   };
   await query(
     api.database,
-    `insert into webhook_endpoints (waba_id, url, mode, mode_changed_at, secret_sealed)
-     select :waba, 'https://paused.example/' || n, 'paused', now() - interval '9 days', 'x' from generate_series(1, 100) as n`,
+    `insert into webhook_endpoints (waba_id, url, secret_sealed)
+     select :waba, 'https://paused.example/' || n, 'x' from generate_series(1, 100) as n`,
     { waba: WABA },
+  );
+  const since = `mode_changed_at = now() - interval '9 days'`;
+  await query(
+    api.database,
+    `update endpoint_health set mode = 'paused', ${since}
+    where endpoint_id in (select id from webhook_endpoints where url like 'https://paused%')`,
   );
   const paused = await page();
   expect(paused.tile).toMatch(/^\|0\|.*100 paused; all others accept deliveries/);
   expect(paused.isFirst).toBe(false);
   const open = await addEndpoint(api.database, WABA, 'https://fails.example/hook');
-  await query(api.database, 'update webhook_endpoints set failing_since = now() where id = :id', {
+  await query(api.database, 'update endpoint_health set failing_since = now() where endpoint_id = :id', {
     id: open.id,
   });
   const { body, tile, isFirst } = await page();
@@ -140,7 +146,7 @@ test('the health page and the page of an endpoint say how much waits, and the la
     for (const body of [health, page]) expect(await markupProblems(body)).toEqual([]);
     return { health: /<h2>Failing.*?<\/table>/s.exec(health)?.[0] ?? '', page };
   };
-  const setMode = `update webhook_endpoints set mode = 'probing', mode_reason = :reason, failing_since = now() where id = :id`;
+  const setMode = `update endpoint_health set mode = 'probing', mode_reason = :reason, failing_since = now() where endpoint_id = :id`;
   await query(api.database, setMode, { reason: 'most attempts fail: 21 of the last 21', id });
   const { health, page } = await pages();
   const reason = 'most attempts fail: 21 of the last 21; last error: the endpoint returned 503';
@@ -155,11 +161,17 @@ test('the health page and the page of an endpoint say how much waits, and the la
   expect(own).not.toContain('In Temporal');
   await query(api.database, setMode, { reason: 'most attempts fail: the endpoint returned 503', id });
   expect((await pages()).health).not.toContain('last error');
-  await query(api.database, `update webhook_endpoints set mode = 'open', mode_reason = null where id = :id`, {
+  await query(
+    api.database,
+    `update endpoint_health set mode = 'open', mode_reason = null where endpoint_id = :id`,
+    {
+      id,
+    },
+  );
+  expect((await pages()).health).toMatch(/<td class=""[^>]*>the endpoint returned 503<\/td>/);
+  await query(api.database, 'update endpoint_health set failing_since = null where endpoint_id = :id', {
     id,
   });
-  expect((await pages()).health).toMatch(/<td class=""[^>]*>the endpoint returned 503<\/td>/);
-  await query(api.database, 'update webhook_endpoints set failing_since = null where id = :id', { id });
   const healthy = (await pages()).page;
   expect(healthy).not.toContain('In Temporal');
   expect(healthy).not.toContain('An endpoint is disabled after');
@@ -201,7 +213,9 @@ test('the self-check of a WABA knows what is partly wrong, and what it does not 
   const { id } = await addEndpoint(api.database, WABA, 'https://down.example/hook');
   expect(await statusOf(question)).toBe('OK: 1 active.');
   await addEndpoint(api.database, WABA, 'https://up.example/hook');
-  await query(api.database, 'update webhook_endpoints set failing_since = now() where id = :id', { id });
+  await query(api.database, 'update endpoint_health set failing_since = now() where endpoint_id = :id', {
+    id,
+  });
   expect(await statusOf(question)).toBe(
     `Attention: 1 active, 1 failing: endpoint ${id} (${shownUrl('https://down.example/hook')}).`,
   );
