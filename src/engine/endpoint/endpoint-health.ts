@@ -146,9 +146,12 @@ export type EndpointReport = {
 
 const IS_PROBE = `r.probe_after_ms is not null and h.mode = 'probing'`;
 
+/** A process that freezes with these locks holds up what others record of the same endpoints: the server ends its transaction soon. */
+const FREEZE_LIMIT = `set_config('idle_in_transaction_session_timeout', '3s', true)`;
+
 /** Until the transaction ends; in the order of their ids, so that two transactions never wait for each other. */
 export async function lockHealth(trx: Transaction, endpointIds: readonly string[]): Promise<void> {
-  const text = `select from endpoint_health where endpoint_id = any (cast(:endpointIds as bigint[]))
+  const text = `select ${FREEZE_LIMIT} from endpoint_health where endpoint_id = any (cast(:endpointIds as bigint[]))
                  order by endpoint_id for no key update`;
   await query(trx, text, { endpointIds });
 }

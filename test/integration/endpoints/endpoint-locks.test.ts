@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { lockHealth, noteWorking } from '../../../src/engine/endpoint/endpoint-health.ts';
 import { claimProbes } from '../../../src/engine/queue/claim.ts';
@@ -97,6 +98,24 @@ describe('who changes several endpoints', () => {
     await database.transaction((trx) => noteWorking(trx, failing));
     const noted = await query(database, 'select from endpoint_health where failing_since is not null');
     expect(noted).toHaveLength(2);
+  });
+
+  test('does not wait long for a process that froze while it recorded attempts', async () => {
+    const { database, low, high } = await twoEndpoints();
+    const { promise: thaws, resolve: thaw } = Promise.withResolvers<void>();
+    const { promise: isFrozen, resolve: froze } = Promise.withResolvers<void>();
+    const frozen = database.transaction(async (trx) => {
+      await lockHealth(trx, [low]);
+      froze();
+      await thaws;
+    });
+    onTestFinished(() => thaw());
+    await isFrozen;
+    const recorded = database.transaction((trx) => lockHealth(trx, [low, high])).then(() => true);
+    // Well below the time after which a lock is given up.
+    expect(await Promise.race([recorded, sleep(9_000, false)])).toBe(true);
+    thaw();
+    await expect(frozen).rejects.toThrow(/idle-in-transaction|connection/i);
   });
 
   test('passes over the one whose health is being changed: probes', async () => {

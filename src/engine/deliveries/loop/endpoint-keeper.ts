@@ -1,4 +1,5 @@
 import { type Loop, startLoop } from '../../../platform/loop.ts';
+import { LastStatements } from '../../../platform/postgres/database.ts';
 import { noteQuietChanges } from '../../endpoint/endpoint-changes.ts';
 import {
   addEndpointCounts,
@@ -72,10 +73,12 @@ function makeChangeLook({ database, limiter }: EndpointKeeperTools): () => Promi
 function makeHealthStore({ database, health, retryScheduleMs, troubleWatch }: EndpointKeeperTools) {
   const store = async (counts: readonly EndpointCounts[]) => {
     if (counts.length === 0) return;
-    await database.transaction(async (trx) => {
-      await addEndpointCounts(trx, counts);
-      await noteWorking(trx, new Map(counts.map(({ endpointId, successes }) => [endpointId, successes > 0])));
-    });
+    const works = new Map(counts.map(({ endpointId, successes }) => [endpointId, successes > 0]));
+    // The commit goes with them: a process that freezes holds the health of no endpoint.
+    await database.transaction(
+      async (trx) =>
+        new LastStatements(Promise.all([addEndpointCounts(trx, counts), noteWorking(trx, works)])),
+    );
   };
   return async () => {
     const passOn = troubleWatch.attemptedSoFar();
