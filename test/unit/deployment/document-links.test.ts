@@ -23,6 +23,18 @@ function anchorsOf(path: string): string[] {
   );
 }
 
+const CODE = globSync('{src,test,dev,bench,scripts,deploy,clients,examples}/**/*.{ts,sql}', {
+  cwd: ROOT,
+  exclude: ['**/node_modules/**'],
+});
+
+/** Files of code that a document names with a folder, `src/engine/queue/claim.ts` or `queue/claim.ts`, and that are not there. */
+function missingFiles(text: string): string[] {
+  return [...text.matchAll(/`((?:[\w.-]+\/)+[\w.-]+\.(?:ts|sql))`/g)]
+    .map(([, named = '']) => named)
+    .filter((named) => !CODE.some((path) => path === named || path.endsWith(`/${named}`)));
+}
+
 /** The links of a document that lead nowhere in this repository. */
 function brokenLinks(document: string): string[] {
   return [...prose(document).matchAll(/\]\(([^)\s]+)\)/g)]
@@ -44,5 +56,16 @@ describe('documents', () => {
 
   test.each(DOCUMENTS)('%s links only to files and headings that exist', (document) => {
     expect(brokenLinks(document)).toEqual([]);
+  });
+
+  test('name files of code where they are', () => {
+    const named = [...DOCUMENTS, ...globSync('{src,test,dev,bench}/README.md', { cwd: ROOT })].filter(
+      (path) => path !== 'CHANGELOG.md',
+    );
+    const missing = named.flatMap((path) => missingFiles(prose(path)).map((file) => `${path}: ${file}`));
+    expect(missing).toEqual([]);
+    expect(missingFiles('`src/engine/queue/claim.ts` `queue/claim.ts` `src/queue/claim.ts`')).toEqual([
+      'src/queue/claim.ts',
+    ]);
   });
 });
