@@ -82,7 +82,7 @@ export async function ingestGuessed(
     ...shardColumns(shards),
     wabas: [...subscribers.keys()],
     endpoints: [...subscribers.values()].map((some) =>
-      some.map(({ id, version }) => `${id} ${version}`).join(),
+      some.map(({ id, version, mode }) => `${id} ${version} ${mode}`).join(),
     ),
     ...bodyColumns(bodies),
     ...itemColumns(items),

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { endProbing, startProbing } from '../../../src/engine/endpoint/endpoint-health.ts';
 import type { SignedBody } from '../../../src/engine/inbox/bodies.ts';
 import { mergeContacts } from '../../../src/features/customers/customers.ts';
 import { erasedName } from '../../../src/features/messages/messages.ts';
@@ -304,6 +305,22 @@ describe('what another process changed meanwhile holds', () => {
     await database.raw(`update webhook_endpoints set event_types = '{status}', version = version + 1`);
     expect(await acknowledge(message('wamid.5'))).toBe('later');
     expect((await outcome()).endpoints).toEqual([]);
+  });
+
+  test('an endpoint that takes nothing any more, and one that is back', async () => {
+    const stateOfNext = async (id: string) => {
+      const writes = await writesFor(message(id));
+      const text = `select q.state from delivery_queue q join events e on e.id = q.event_uuid where e.event_id = :id`;
+      return [writes, await query(database, text, { id })];
+    };
+    const stop = { probeAfterMs: 60_000, reason: 'it fails' };
+    expect(await stateOfNext('wamid.5')).toEqual([1, [{ state: 'claimed' }]]);
+    await database.transaction((trx) => startProbing(trx, '1', stop));
+    expect((await stateOfNext('wamid.6'))[1]).toEqual([{ state: 'due' }]);
+    expect(await stateOfNext('wamid.7')).toEqual([1, [{ state: 'due' }]]);
+    await database.transaction((trx) => endProbing(trx, '1'));
+    await stateOfNext('wamid.8');
+    expect(await stateOfNext('wamid.9')).toEqual([1, [{ state: 'claimed' }]]);
   });
 
   test('another name of the customer', async () => {

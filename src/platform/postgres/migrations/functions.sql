@@ -549,7 +549,8 @@ end $$;
 -- transaction has a shard, something is not as remembered, or an item came before or tells of a send that is still open.
 --
 -- lock_classes: those of intake, customers, publishing and order scopes. shards: in ascending order, each with its epoch and
--- the id from which on older bodies are looked for. endpoints: of each WABA, id and version of each of its endpoints.
+-- the id from which on older bodies are looked for. endpoints: of each WABA, id, version and mode of each of its endpoints
+-- (processes of the release before give no mode, which is never as stored: they take the usual way).
 -- person_ids: the contact of each item, null where there is none. are_new: the sender is to be stored, and the
 -- conversation, under the ids given; several messages of one say the same about it. Members of messages are null for
 -- statuses, which have their own arrays from status_numbers on. marked_ids: the message that a status names as sent by us.
@@ -599,8 +600,8 @@ begin
                          and i.id >= from_ids[n] offset 0))
      or exists (
        select from generate_subscripts(wabas, 1) as n
-        where endpoints[n] <> (select coalesce(string_agg(w.id || ' ' || w.version, ',' order by w.id), '')
-                                 from webhook_endpoints w where w.waba_id = wabas[n]))
+        where endpoints[n] <> (select coalesce(string_agg(w.id || ' ' || w.version || ' ' || h.mode, ',' order by w.id), '')
+                                 from webhook_endpoints w join endpoint_health h on h.endpoint_id = w.id where w.waba_id = wabas[n]))
      or exists (
        select from generate_subscripts(item_keys, 1) as n
         where person_ids[n] is not null and not are_new[n]
