@@ -1,5 +1,5 @@
 import type { Logger } from './logger.ts';
-import { type LeaderLoopName, type LoopName, loopFacts } from './loops.ts';
+import { ASIDE_POLL_MS, type LeaderLoopName, type LoopName, loopFacts } from './loops.ts';
 
 /** How a loop goes; times in milliseconds. */
 export type LoopStatus = {
@@ -24,6 +24,8 @@ const LONGEST_BACK_OFF_MS = 5_000;
 type LoopOptions = {
   /** Where it differs from the list. */
   pollMs?: () => number;
+  /** Whether another process does this while nothing wakes it. */
+  standsAside?: (() => boolean) | undefined;
   logger: Logger;
   turn: () => Promise<boolean>;
 } & (
@@ -39,6 +41,7 @@ type LoopOptions = {
 export function startLoop(options: LoopOptions): Loop {
   const turns = makeTurns(options);
   const pollMs = options.pollMs ?? (() => loopFacts(options.name).pollMs);
+  const restMs = () => (options.standsAside?.() === true ? ASIDE_POLL_MS : pollMs());
   let stopping = false;
   let woken = false;
   let pause: Pause | null = null;
@@ -49,7 +52,7 @@ export function startLoop(options: LoopOptions): Loop {
       const more = await turns.run();
       const backOffMs = turns.backOffMs();
       if (stopping || (backOffMs === 0 && (more || woken))) continue;
-      pause = startPause(backOffMs > 0 ? backOffMs : pollMs());
+      pause = startPause(backOffMs > 0 ? backOffMs : restMs());
       await pause.ended;
       pause = null;
     }

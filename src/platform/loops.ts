@@ -11,6 +11,9 @@ type LoopFacts = {
 
 const HOUR_MS = 3_600_000;
 
+/** How often a loop looks that leaves its work to the leader: notifications still wake it. */
+export const ASIDE_POLL_MS = 10_000;
+
 /**
  * All loops of a worker. Logs, metrics, /readyz and docs/architecture.md have these names; `startLoop` and /readyz read the
  * rest here, and a test compares the document.

@@ -25,7 +25,7 @@ import { type ObjectStore, openObjectStore } from '../platform/object-store/obje
 import { listenToDatabase } from '../platform/postgres/connection.ts';
 import { waitForSchema } from '../platform/postgres/schema-state.ts';
 import { warnWhenNotDurable } from '../platform/postgres/server-checks.ts';
-import type { WorkerPeers } from '../platform/postgres/worker-processes.ts';
+import { standsAside, type WorkerPeers } from '../platform/postgres/worker-processes.ts';
 import {
   connectTemporal,
   openTemporalUpkeep,
@@ -109,7 +109,10 @@ export async function startWorker(
   });
   await prepareDatabase({ database, secretBox }, logger);
   void reportUnreadableSecrets({ database: upkeepDatabase, secretBox }, logger);
-  const { intake, onPeers, peers } = startIntakeLoop(tools, onDirectIntake);
+  const wakeLoops = () => {
+    for (const loop of [...loops, delivery.loop]) loop.wake();
+  };
+  const { intake, onPeers, peers } = startIntakeLoop(tools, wakeLoops, onDirectIntake);
   const { retentionDays } = config;
   const housekeeping = startHousekeeping({ database: upkeepDatabase, objectStore, logger, retentionDays });
   const alertKeeper = startAlertKeeper({ config, secretBox, database: upkeepDatabase, logger });
@@ -122,7 +125,7 @@ export async function startWorker(
   const { connection, upkeep } = await connectWhenUp(config, tools);
   const workers = await runWorkers(config, { ...tools, objectStore, connection, upkeep });
   const { client } = upkeep;
-  const starter = startStarter(config, { ...tools, client });
+  const starter = startStarter(config, { ...tools, client, peers });
   onTask.wake = starter.wake;
   loops.push(
     starter,
@@ -170,6 +173,7 @@ function openParts(config: Config, logger: Logger, runBounds: RunBounds | undefi
 /** Ingests bodies and claims what comes of them, unless other workers of the installation have more room. */
 function startIntakeLoop(
   { database, delivery, logger, metrics }: Tools,
+  onLead: () => void,
   onDirectIntake: WorkerOptions['onDirectIntake'],
 ) {
   let peers: WorkerPeers = { count: 1, rank: 0, isElsewhere: false, isLeader: false };
@@ -181,8 +185,10 @@ function startIntakeLoop(
   );
   onDirectIntake?.(directIntake);
   const onPeers = (seen: WorkerPeers) => {
+    const leadsNow = seen.isLeader && !peers.isLeader;
     peers = seen;
     delivery.shareWith(seen);
+    if (leadsNow) onLead();
   };
   return { intake, onPeers, peers: () => peers };
 }
@@ -265,14 +271,21 @@ function startDeliveryLoops(
   const { database, upkeepDatabase, delivery, logger, onPeers, peers } = parts;
   const { loop, secretBox } = delivery;
   const isLeader = () => peers().isLeader;
+  const isAside = () => standsAside(peers());
   loop.start();
   return [
     startHeartbeat({ ...delivery, database, logger, onPeers }),
-    ...startDeliveryUpkeep(config, delivery, { database, logger, isLeader }),
+    ...startDeliveryUpkeep(config, delivery, { database, logger, isLeader, standsAside: isAside }),
     startFiguresKeeper({ database: upkeepDatabase, logger, isLeader }),
     startWindowLoop({ database: upkeepDatabase, logger, isLeader }),
     startOrderRelease(config, { database: upkeepDatabase, logger, isLeader, secretBox }),
-    startHookSender({ ...delivery, ...config.webhooks, database: upkeepDatabase, logger }),
+    startHookSender({
+      ...delivery,
+      ...config.webhooks,
+      database: upkeepDatabase,
+      logger,
+      standsAside: isAside,
+    }),
   ];
 }
 
@@ -287,8 +300,9 @@ function temporalTools(
   return { database, client, logger, eventIdHash, queues, taskQueue: queues.deliveries };
 }
 
-function startStarter(config: Config, parts: TemporalTools): Loop {
-  return startWorkflowStarter({ ...temporalTools(config, parts), kinds: TASK_KINDS });
+function startStarter(config: Config, parts: TemporalTools & { peers: () => WorkerPeers }): Loop {
+  const isAside = () => standsAside(parts.peers());
+  return startWorkflowStarter({ ...temporalTools(config, parts), kinds: TASK_KINDS, standsAside: isAside });
 }
 
 function startTemporalLoops(config: Config, parts: TemporalTools & { peers: () => WorkerPeers }): Loop[] {

@@ -7,6 +7,7 @@ import type { Logger } from '../../platform/logger.ts';
 import type { Loop } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
+import { standsAside, type WorkerPeers } from '../../platform/postgres/worker-processes.ts';
 import type { UnusableNameObserver } from '../../platform/sender/guarded-connector.ts';
 import { type HttpSender, makeHttpSender } from '../../platform/sender/http-sender.ts';
 import { makeProxyRoute, type ProxyRoute } from '../../platform/sender/proxy-route.ts';
@@ -87,7 +88,10 @@ export function openDelivery(config: Config, tools: DeliveryTools) {
     runs,
     troubleWatch,
     leaseMs,
-    shareWith,
+    shareWith: (peers: WorkerPeers) => {
+      shareWith(peers);
+      loop.standAside(standsAside(peers));
+    },
     proxyTrouble: () => route?.trouble() ?? null,
     /** Aborted when nothing more is claimed. */
     stopping: stopping.signal,
@@ -108,7 +112,7 @@ export type Delivery = ReturnType<typeof openDelivery>;
 export function startDeliveryUpkeep(
   config: Config,
   delivery: Delivery,
-  tools: { database: Database; logger: Logger; isLeader: () => boolean },
+  tools: { database: Database; logger: Logger; isLeader: () => boolean; standsAside: () => boolean },
 ): Loop[] {
   const { loop, runs, troubleWatch } = delivery;
   const { blockLimitHours } = config.webhooks;

@@ -1,7 +1,7 @@
 import { findOldestBodies } from '../../engine/inbox/bodies.ts';
 import { SHARDS } from '../../engine/inbox/shards.ts';
 import type { Loop, LoopStatus } from '../../platform/loop.ts';
-import { LOOPS } from '../../platform/loops.ts';
+import { ASIDE_POLL_MS, LOOPS } from '../../platform/loops.ts';
 import { takeInShards } from './intake-batch.ts';
 import type { IntakeTools } from './intake-tools.ts';
 import { lookOf } from './shard-memory.ts';
@@ -21,7 +21,12 @@ const MOST_TURNS = { together: 4, alone: 3 };
 const BACK_OFF = { firstMs: 250, longestMs: 5_000 };
 
 /** Which part of the shards a worker is for: those that leave `rank` when divided by `count`. */
-export type WorkerShare = { rank: number; count: number };
+export type WorkerShare = {
+  rank: number;
+  count: number;
+  /** It looks at the shards of the others too; workers that know another leader look seldom, and wait for notifications. */
+  isLeader?: boolean;
+};
 
 export type IntakeLoop = Loop & {
   /** Nothing of the shard waits or is being ingested, as far as this process knows. */
@@ -107,9 +112,11 @@ class Intake implements IntakeLoop {
   /** Looks where notifications were lost, or the worker of a shard died or has more than it can do. */
   async #look(): Promise<void> {
     const startMs = performance.now();
-    if (startMs < this.#nextLookMs) return;
+    const { rank, count, isLeader } = this.#share();
+    const isAside = isLeader === false && count > 1;
+    const asideUntilMs = isAside ? this.#lookedAtMs + ASIDE_POLL_MS : 0;
+    if (startMs < Math.max(this.#nextLookMs, asideUntilMs)) return;
     const { database, memory } = this.#tools;
-    const { rank, count } = this.#share();
     const looks = SHARDS.map((shard) => lookOf(memory.of(shard)));
     try {
       const oldest = new Map((await findOldestBodies(database, looks)).map((row) => [row.shard, row]));

@@ -28,6 +28,7 @@ export type HookTools = {
   logger: Pick<Logger, 'warn' | 'error'>;
   /** Longest time of a whole request, in ms. */
   timeoutMs: number;
+  standsAside?: () => boolean;
 };
 
 /** Waits after failures; the last one again and again. */
@@ -48,6 +49,7 @@ export function startHookSender(tools: HookTools): Loop {
   const loop = startLoop({
     name: 'operations-hooks',
     logger: tools.logger as Logger,
+    standsAside: tools.standsAside,
     turn: async () => {
       const claimedAtMs = leaseClockMs();
       for (const hook of await claimHooks(tools.database, leaseMsFor(tools.timeoutMs))) {

@@ -17,6 +17,11 @@ export type WorkerPeers = {
   isLeader: boolean;
 };
 
+/** Whether looks that find the same in every process are left to the leader. */
+export function standsAside({ count, isLeader }: WorkerPeers): boolean {
+  return count > 1 && !isLeader;
+}
+
 /** Attempts that a process made lately, and those of them that a run of their delivery shows. */
 export type RecentAttempts = { attempts: number; withRun: number };
 

@@ -27,6 +27,7 @@ export type WorkflowStarterTools = {
   logger: Logger;
   eventIdHash: EventIdHash;
   kinds: readonly TaskKind[];
+  standsAside?: () => boolean;
 };
 
 const BATCH = 50;
@@ -37,6 +38,7 @@ export function startWorkflowStarter(tools: WorkflowStarterTools): Loop {
   return startLoop({
     name: 'workflow-starter',
     logger: tools.logger,
+    standsAside: tools.standsAside,
     turn: async () => {
       const tasks = await takeDueTasks(tools.database, tools.kinds, BATCH);
       const starts = await Promise.allSettled(

@@ -22,6 +22,29 @@ describe('a loop', () => {
     await loop.stop();
   });
 
+  test('that stands aside looks seldom, is woken as ever, and looks as usual once it does not any more', async () => {
+    let turns = 0;
+    let isAside = true;
+    const loop = startLoop({
+      name: 'number-schedule',
+      pollMs: () => 1,
+      standsAside: () => isAside,
+      logger: silentLogger,
+      turn: async () => {
+        turns += 1;
+        return false;
+      },
+    });
+    await sleep(200);
+    expect(turns).toBe(1);
+    loop.wake();
+    await expect.poll(() => turns).toBe(2);
+    isAside = false;
+    loop.wake();
+    await expect.poll(() => turns).toBeGreaterThan(10);
+    await loop.stop();
+  });
+
   test('a wake-up during a turn is not lost', async () => {
     let turns = 0;
     const loop = startLoop({

@@ -4,6 +4,7 @@ import { makeLowWater } from '../../../platform/low-water.ts';
 import type { Database, Transaction } from '../../../platform/postgres/database.ts';
 import { findRecovered, isRecovered, noteBroughtForward } from '../../endpoint/endpoint-backlog.ts';
 import { releaseExpired } from '../../queue/claim.ts';
+import { wakeDispatcher } from '../../queue/enqueue.ts';
 import { bringForward } from '../../queue/retry.ts';
 import { findLate, releaseDueRetries, stepAside } from '../../queue/sweep.ts';
 import type { DeliveryLoop } from '../loop/delivery-loop.ts';
@@ -18,6 +19,8 @@ export type UpkeepTools = {
   /** For how long a failing delivery may block others; 0: by event type and order scope. Endpoints may say otherwise. */
   blockLimitHours: number;
   isLeader: () => boolean;
+  /** Whether this is left to the leader while nothing wakes this process. */
+  standsAside?: () => boolean;
 };
 
 /** A run that shows a delivery gets so much time to make its attempt; then a loop makes it. */
@@ -35,12 +38,16 @@ export function startRetryRelease(tools: UpkeepTools): Loop {
   return startLoop({
     name: 'retry-release',
     logger,
+    standsAside: tools.standsAside,
     turn: async () => {
       const runGraceMs = tools.isTemporalUp() ? RUN_GRACE_MS : 0;
       const released = await sweep((range) => releaseDueRetries(database, { ...range, runGraceMs }));
       const late = await findLate(database, { runGraceMs, limit: TESTS });
       const buffers = late.hasBufferedHead ? await releaseBuffers(database, BUFFERS) : NO_BUFFERS;
-      if (released + buffers.released > 0) loop.wake();
+      if (released + buffers.released > 0) {
+        loop.wake();
+        wakeDispatcher(database);
+      }
       await Promise.all(late.tests.map((test) => loop.attemptLate(test)));
       return released === RETRIES || buffers.looked >= BUFFERS;
     },
@@ -67,8 +74,12 @@ export function startSweeper({ database, logger, loop, blockLimitHours }: Upkeep
 }
 
 /** Starts the probes of endpoints whose breaker is open when they are due. */
-export function startProber({ logger, loop }: { logger: Logger; loop: Pick<DeliveryLoop, 'probe'> }): Loop {
-  return startLoop({ name: 'prober', logger, turn: () => loop.probe() });
+export function startProber({
+  logger,
+  loop,
+  standsAside,
+}: Pick<UpkeepTools, 'logger' | 'standsAside'> & { loop: Pick<DeliveryLoop, 'probe'> }): Loop {
+  return startLoop({ name: 'prober', logger, standsAside, turn: () => loop.probe() });
 }
 
 const ENDPOINTS_AT_ONCE = 100;

@@ -80,6 +80,7 @@ export class DeliveryLoop {
   readonly #counts: LoopCounts = { claimed: 0, delivered: 0, failing: 0, lost: 0 };
   #loop: Loop | null = null;
   #stopping = false;
+  #standsAside = false;
   #shownBy: string | null = null;
   /** All slots did not suffice at the last claim: new deliveries must not overtake what may still wait. */
   #full = false;
@@ -110,11 +111,20 @@ export class DeliveryLoop {
   start(): void {
     this.#loop ??= startLoop({
       name: 'delivery-loop',
-      pollMs: () =>
-        this.inFlight() > 0 || this.#due.isHolding() ? BUSY_POLL_MS : LOOPS['delivery-loop'].pollMs,
+      pollMs: () => (this.#isBusy() ? BUSY_POLL_MS : LOOPS['delivery-loop'].pollMs),
+      standsAside: () => !this.#isBusy() && this.#standsAside,
       logger: this.#tools.logger,
       turn: () => this.#turn(),
     });
+  }
+
+  /** Whether looks for something due are left to another process, until a notification or a free slot asks for one. */
+  standAside(standsAside: boolean): void {
+    this.#standsAside = standsAside;
+  }
+
+  #isBusy(): boolean {
+    return this.inFlight() > 0 || this.#due.isHolding();
   }
 
   /** Claims nothing more; what is under way goes on. */

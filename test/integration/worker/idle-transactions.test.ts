@@ -1,0 +1,71 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query, queryOnly } from '../../../src/platform/postgres/sql.ts';
+import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { openDeliveries, receivingTenant } from '../../support/receiving-tenant.ts';
+import { testDatabase } from '../../support/test-database.ts';
+import { testSettings } from '../../support/test-settings.ts';
+import { answer, eventually } from '../../support/webhook-receiver.ts';
+import { startWorkerProcess, type WorkerProcess } from '../../support/worker-process.ts';
+
+const FURTHER = 3;
+const SECONDS = 15;
+
+/** What all processes together began in this database, and when by its clock. */
+async function transactions(database: Database): Promise<{ count: number; atMs: number }> {
+  await database.raw('select pg_stat_force_next_flush()');
+  return await queryOnly<{ count: number; atMs: number }>(
+    database,
+    `select (xact_commit + xact_rollback)::float8 as count, extract(epoch from clock_timestamp())::float8 * 1000 as "atMs"
+       from pg_stat_database where datname = current_database()`,
+  );
+}
+
+async function perSecond(database: Database): Promise<number> {
+  const before = await transactions(database);
+  await sleep(SECONDS * 1_000);
+  const after = await transactions(database);
+  return (after.count - before.count) / ((after.atMs - before.atMs) / 1_000);
+}
+
+async function startWorkers(url: string, count: number): Promise<WorkerProcess[]> {
+  const settings = testSettings(url);
+  const workers = Array.from({ length: count }, () => startWorkerProcess(settings));
+  onTestFinished(async () => void (await Promise.all(workers.map((worker) => worker.stop()))));
+  for (const worker of workers) await worker.ready();
+  return workers;
+}
+
+test('of several idle workers, all but the leader begin few transactions', async () => {
+  const { database, url } = await testDatabase();
+  await startWorkers(url, 1);
+  const alone = await perSecond(database);
+  await startWorkers(url, FURTHER);
+  // Until each knows the others.
+  await sleep(11_000);
+  const further = ((await perSecond(database)) - alone) / FURTHER;
+  process.stdout.write(
+    `transactions per second: ${alone.toFixed(1)} alone, ${further.toFixed(1)} for each further\n`,
+  );
+  expect(further).toBeLessThan(4);
+});
+
+test('what waits for a retry goes on when the leader, which looks for it, is killed', async () => {
+  const { database, url } = await testDatabase();
+  const tenant = await receivingTenant(database);
+  const workers = await startWorkers(url, 2);
+  tenant.receiver.behave(answer(503));
+  await insertBodies(database, [bodyOf(tenant.account, [textMessage('wamid.retried', 'hello')])]);
+  await eventually('it fails', () => tenant.receiver.received.length > 1);
+  const [leader] = await query<{ id: string }>(
+    database,
+    'select id from worker_processes order by id limit 1',
+  );
+  const killed = workers.find(({ child }) => leader?.id.endsWith(`:${child.pid}`));
+  expect(killed).toBeDefined();
+  await killed?.kill();
+  tenant.receiver.behave(answer(200));
+  await eventually('it is delivered', () => openDeliveries(database, tenant), { is: 0 });
+});
