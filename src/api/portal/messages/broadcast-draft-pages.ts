@@ -44,8 +44,11 @@ const REVIEWED = 10;
 /** The ways on from a draft. */
 export function draftLinks(viewer: Viewer, path: string, recipients: number): Markup | null {
   if (!mayUse(viewer.link, 'GET', `${path}/start`)) return null;
-  const start = html`<a class="button primary" href="${path}/start">Review and start</a>`;
-  return html`<a class="button" href="${path}/recipients">Add recipients</a>${recipients > 0 && start}`;
+  return html`<a class="button" href="${path}/recipients">Add recipients</a>${reviewLink(path, recipients)}`;
+}
+
+function reviewLink(path: string, recipients: number): Markup | false {
+  return recipients > 0 && html`<a class="button primary" href="${path}/start">Review and start</a>`;
 }
 
 type RecipientsForm = Form<'recipients', BroadcastView>;
@@ -71,7 +74,7 @@ export function broadcastDraftPages(app: PortalApp, context: PortalContext): voi
         limit: FILE_BYTES,
         maxLength: FILE_BYTES,
         hint: html`One phone number to a line, or a spreadsheet saved as CSV whose first line names its columns: <code>to</code>, <code>ref</code> (your own name
-for the recipient), and the variables of the template’s body by their places (<code>1</code>, <code>2</code>, …) or names. Up to 10,000 lines at once.
+for the recipient), and the variables of the template’s body by their places (<code>1</code>, <code>2</code>, …) or names. Up to 10,000 lines at once.<br>
 <label hidden data-file-into="recipients">Take them from a file: <input type="file" accept=".csv,.tsv,.txt,text/csv,text/plain"></label>`,
       },
     ],
@@ -115,12 +118,13 @@ async function addedView(
   { added, duplicates, problems, head }: AddedFile,
 ): Promise<PageView> {
   const broadcast = await draftOf(visit);
+  const { recipients } = broadcast;
   const counts = [
     `${number(added)} added`,
     ...(duplicates > 0 ? [`${number(duplicates)} were there already`] : []),
     ...(problems.length > 0 ? [`${number(problems.length)} not added`] : []),
   ];
-  const text = `${counts.join(', ')}. The broadcast has ${number(broadcast.recipients)} recipients.`;
+  const text = `${counts.join(', ')}. The broadcast has ${number(recipients)} ${recipients === 1 ? 'recipient' : 'recipients'}.`;
   const left = [...(head === null ? [] : [head]), ...problems.map((one) => one.text)]
     .join('\n')
     .replaceAll('\0', '\ufffd');
@@ -130,7 +134,7 @@ async function addedView(
     title: 'Add recipients',
     trail: draftTrail(visit, broadcast),
     notice: { kind: problems.length > 0 ? 'warning' : 'done', text },
-    actions: draftLinks(visit.viewer, visit.at(BROADCAST), broadcast.recipients),
+    actions: reviewLink(visit.at(BROADCAST), broadcast.recipients),
     body: html`${problems.length > 0 && problemTable(problems)}${formCard(visit, form, { subject: broadcast, refused })}`,
   };
 }
@@ -138,12 +142,12 @@ async function addedView(
 function problemTable(problems: AddedFile['problems']): Markup {
   const shown = problems.slice(0, MAX_PROBLEMS_SHOWN);
   const rows = shown.map(({ line, text, message }): Child[] => [
-    number(line),
+    `Line ${number(line)}`,
     message,
     html`<code class="break">${shownText(text, { maxHtmlBytes: MAX_LINE_BYTES })}</code>`,
   ]);
   const more = problems.length - shown.length;
-  const columns = [{ label: 'Line', kind: 'number' as const }, 'What is wrong', 'As written'];
+  const columns = [{ label: 'Where', kind: 'narrow' as const }, 'What is wrong', 'As written'];
   return html`${dataTable('Lines that were not added', columns, rows)}${more > 0 && html`<p class="lead">And ${number(more)} more.</p>`}`;
 }
 

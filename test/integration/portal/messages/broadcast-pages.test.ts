@@ -84,6 +84,8 @@ test('an admin selects a template, adds recipients, looks at them and starts the
   expect(review).toContain('12025550143 c-1 1: Asha; 2: 20 % 12025550144 – 1: Ben; 2: 10 %');
   const started = await store.admin.post(`${draft}/start`);
   expect([started.statusCode, started.headers.location]).toEqual([303, `${draft}?done=start`]);
+  // The sign stays on the line of its number.
+  expect((await store.admin.get(draft)).body).toContain('<strong>0\u00a0%</strong> of 2 recipients');
   const row = await queryOnly<{ state: string; template: string; requested_by: string }>(
     api.database,
     'select state, template, requested_by from broadcasts where waba_id = :wabaId',
@@ -112,7 +114,7 @@ test('each wrong line is named and stays in the form; the others are added', asy
     'to,1,2\n+12025550143,Asha,20 %\n12025550143,Again,5 %\nnobody,Ben,10 %\n12025550145,Eve\n12025550146,a\u0000b,1\n12025550147,=A1,1',
   );
   const shown = text(first.body);
-  expect(shown).toContain('1 added, 1 were there already, 4 not added. The broadcast has 1 recipients.');
+  expect(shown).toContain('1 added, 1 were there already, 4 not added. The broadcast has 1 recipient.');
   expect(shown).toContain('4 The customer must be a phone number');
   expect(shown).toContain('5 The cell of "2" is empty.');
   expect(shown).toContain('6 The cell of "1" has a line break');
