@@ -276,6 +276,7 @@ describe('the dialog', () => {
       [forged, browser.nonceOf],
       [browser.state, attacker.nonceOf],
       [browser.state, () => undefined],
+      [browser.state, () => attacker.own.nonce],
       [attacker.state.replace(/^\d+/, link.id), browser.nonceOf],
       ['', browser.nonceOf],
     ] as const) {
@@ -290,8 +291,10 @@ describe('the dialog', () => {
     const { link, token } = await newLink(stack, shop.tenantId);
     const first = await begin(stack, token);
     const second = await begin(stack, token);
+    const before = stack.upstream.count('exchangeCode');
     await first.finish({ code: stack.upstream.consent([shop.wabaId]).code });
     expect((await linkOf(stack, link.id)).state).toBe('started');
+    expect(stack.upstream.count('exchangeCode')).toBe(before);
     await second.finish({ code: stack.upstream.consent([shop.wabaId]).code });
     expect((await linkOf(stack, link.id)).state).toBe('authorized');
     await expect(stack.setup.start(token)).rejects.toMatchObject({ code: 'link_used' });
