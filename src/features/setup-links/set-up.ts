@@ -103,9 +103,12 @@ async function tenantOf(database: Database, tenantId: string): Promise<TenantOfL
 
 type Started = { id: string; nonce: string; expiresAt: Date; dialogUrl: string | null };
 
-/** By its token, or in the browser that began with it. */
+/** By its token, or in the browser that began with it: ids can be guessed. */
 async function linkBy(database: Database, by: string | OwnLink): Promise<SetupLink | null> {
-  if (typeof by !== 'string') return await findSetupLink(database, { id: setupRowId(by.id) });
+  if (typeof by !== 'string') {
+    const link = await findSetupLink(database, { id: setupRowId(by.id) });
+    return link !== null && isOwnLink(link, by.nonce) ? link : null;
+  }
   const tokenHash = secretTokenHash(by);
   return tokenHash === null ? null : await findSetupLink(database, { tokenHash });
 }

@@ -252,6 +252,33 @@ describe('the dialog', () => {
     expect(await tasksOf(link.id)).toBe(1);
   });
 
+  test('an answer that upstream refuses late does not undo one that it took', async () => {
+    const shop = await newCustomer(stack);
+    const { link, token } = await newLink(stack, shop.tenantId);
+    const browser = await begin(stack, token);
+    const [late, good] = [stack.upstream.consent([shop.wabaId]), stack.upstream.consent([shop.wabaId])];
+    stack.upstream.failNext('exchangeCode', async () => {
+      await browser.finish({ code: good.code });
+      throw refusedWith(100, { subcode: 36_009 });
+    });
+    await browser.finish({ code: late.code });
+    expect(await linkOf(stack, link.id)).toMatchObject({ state: 'authorized', failure: null });
+  });
+
+  test('a link is begun by its token, or by its browser: not by its id, which can be guessed', async () => {
+    const shop = await newCustomer(stack);
+    const { link, token } = await newLink(stack, shop.tenantId);
+    const id = `sl_${link.id}`;
+    for (const nonce of ['', 'n'.repeat(43)]) {
+      await expect(stack.setup.start({ id, nonce })).rejects.toMatchObject({ code: 'unknown_setup_link' });
+    }
+    const { own } = await begin(stack, token);
+    await expect(stack.setup.start({ id, nonce: '' })).rejects.toMatchObject({ code: 'unknown_setup_link' });
+    expect((await stack.setup.start(own)).id).toBe(id);
+    // The cookie of before is of no use any more.
+    expect(await stack.setup.see(own)).toBeNull();
+  });
+
   test('cancelled, or left at a step: the link is as good as before', async () => {
     const shop = await newCustomer(stack);
     const { link, token } = await newLink(stack, shop.tenantId);
