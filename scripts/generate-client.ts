@@ -10,7 +10,7 @@ import { openApiDocument } from './site/openapi-document.ts';
 /**
  * Writes the generated parts of the clients, from the OpenAPI document of the API as it is now:
  * `node scripts/generate-client.ts [directory [language…]]`. The directory then has a folder for each language: `typescript`,
- * `python` and `go`, which needs Go; of the first two another one, `…-platform`, for the platform API. Servers are not needed.
+ * `python` and `go`, which needs Go. Servers are not needed.
  */
 
 const CLIENTS = fileURLToPath(new URL('../clients', import.meta.url));
@@ -53,7 +53,7 @@ function shareRuntime(directory: string): void {
   for (const folder of ['client', 'core']) rmSync(join(directory, folder), { recursive: true });
   for (const name of ['sdk.gen.ts', 'client.gen.ts']) {
     const path = join(directory, name);
-    const text = readFileSync(path, 'utf8').replaceAll(/'\.\/(client|core)\//g, `'../generated/$1/`);
+    const text = readFileSync(path, 'utf8').replaceAll(/'\.\/(client|core)\//g, `'../$1/`);
     writeFileSync(path, text);
   }
 }
@@ -73,19 +73,20 @@ const platform = await openApiDocument('platform');
 // The same operation as `GET /me`, which clients have.
 delete input.paths['/api/external/me'];
 if (isWanted('python')) {
-  generatePython(input, folderOf('python', 'python/src/heliograph/generated'));
-  generatePython(platform, folderOf('python-platform', 'python/src/heliograph/generated_platform'));
+  const directory = folderOf('python', 'python/src/heliograph/generated');
+  generatePython(input, directory);
+  generatePython(platform, join(directory, 'platform'));
 }
 if (isWanted('go')) {
   const forGo = folderOf('go', 'go');
   mkdirSync(forGo, { recursive: true });
-  await generateGoClient(input, forGo);
+  await generateGoClient(input, platform, forGo);
 }
 if (isWanted('typescript')) {
   const directory = folderOf('typescript', 'typescript/src/generated');
   await generateTypeScript(input, directory, 'HeliographApi');
   copyFileSync(STATUS_LINES, join(directory, 'status-lines.ts'));
-  const ofPlatform = folderOf('typescript-platform', 'typescript/src/generated-platform');
+  const ofPlatform = join(directory, 'platform');
   await generateTypeScript(platform, ofPlatform, 'PlatformApi');
   shareRuntime(ofPlatform);
 }

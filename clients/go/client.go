@@ -57,13 +57,17 @@ func WithMaxRetryAfter(wait time.Duration) Option {
 // Spaces and line breaks around them, as of a file, are dropped. With what cannot be an address or a key, every method
 // returns an error at once.
 func New(baseURL, apiKey string, options ...Option) *Client {
+	return newClient(baseURL, apiKey, "API key is none: it is ck_", options)
+}
+
+func newClient(baseURL, apiKey, whatKeyIs string, options []Option) *Client {
 	c := &Client{
 		baseURL: strings.TrimRight(strings.TrimSpace(baseURL), "/"),
 		apiKey:  strings.TrimFunc(apiKey, func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' }),
 		doer:    &http.Client{},
 		policy:  policy{retries: 3, timeout: 30 * time.Second, maxRetryAfter: time.Minute},
 	}
-	c.err = problemOf(c.baseURL, c.apiKey)
+	c.err = problemOf(c.baseURL, c.apiKey, whatKeyIs)
 	for _, option := range options {
 		option(c)
 	}
@@ -71,13 +75,13 @@ func New(baseURL, apiKey string, options ...Option) *Client {
 }
 
 // problemOf never shows the key.
-func problemOf(baseURL, apiKey string) error {
+func problemOf(baseURL, apiKey, whatKeyIs string) error {
 	address, err := url.Parse(baseURL)
 	if err != nil || (address.Scheme != "https" && address.Scheme != "http") || address.Host == "" {
 		return fmt.Errorf("heliograph: the base URL must be like https://gateway.example, not %q", baseURL)
 	}
 	if apiKey == "" || strings.ContainsFunc(apiKey, func(r rune) bool { return r < '!' || r > '~' || r == '"' || r == '\'' }) {
-		return errors.New("heliograph: the API key is none: it is ck_ and 64 hexadecimal digits")
+		return fmt.Errorf("heliograph: the %s and 64 hexadecimal digits", whatKeyIs)
 	}
 	return nil
 }

@@ -53,30 +53,39 @@ func WithClock(now func() time.Time) WebhookOption {
 // VerifyWebhook checks the signature and the age of a webhook and returns its event. The body is as it came, not parsed and
 // written again. The secret is that of the endpoint (whsec_…), or its public key (whpk_…) if it has one.
 func VerifyWebhook(body []byte, headers http.Header, secret string, options ...WebhookOption) (*Webhook, error) {
+	id, err := verified(body, headers, secret, options)
+	if err != nil {
+		return nil, err
+	}
+	return webhookOf(id, body), nil
+}
+
+// verified returns the webhook-id.
+func verified(body []byte, headers http.Header, secret string, options []WebhookOption) (string, error) {
 	check := webhookCheck{tolerance: 5 * time.Minute, now: time.Now}
 	for _, option := range options {
 		option(&check)
 	}
 	verify, err := verifierOf(secret)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	id, timestamp := headers.Get("webhook-id"), headers.Get("webhook-timestamp")
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
 	if id == "" || err != nil {
-		return nil, fmt.Errorf("%w: headers are missing", ErrInvalidWebhook)
+		return "", fmt.Errorf("%w: headers are missing", ErrInvalidWebhook)
 	}
 	if age := check.now().Sub(time.Unix(seconds, 0)); age > check.tolerance || age < -check.tolerance {
-		return nil, fmt.Errorf("%w: its time is too far from ours", ErrInvalidWebhook)
+		return "", fmt.Errorf("%w: its time is too far from ours", ErrInvalidWebhook)
 	}
 	signed := append([]byte(id+"."+timestamp+"."), body...)
 	// While a secret is rotated, there are several signatures.
 	for _, entry := range strings.Fields(headers.Get("webhook-signature")) {
 		if verify(entry, signed) {
-			return webhookOf(id, body), nil
+			return id, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: no signature matches", ErrInvalidWebhook)
+	return "", fmt.Errorf("%w: no signature matches", ErrInvalidWebhook)
 }
 
 // verifierOf returns a function that checks one entry of webhook-signature.

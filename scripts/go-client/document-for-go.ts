@@ -28,9 +28,19 @@ type Operation = {
 
 /** What is written by hand, because it is no JSON or its type is of Go's own kind. */
 export const BY_HAND = {
-  operations: ['uploadMedia', 'uploadTemplateMedia', 'streamEvents', 'exportCustomer'],
+  operations: ['uploadMedia', 'uploadTemplateMedia', 'streamEvents', 'exportCustomer', 'getTenantUsageFile'],
   schemas: ['Error', 'MessageToSend', 'SendNewType', 'SendInteractiveNewType'],
 };
+
+/** The schemas of a document that another one has: both clients are one package. Throws when they differ. */
+export function sharedSchemas(document: OpenApiDocument, other: OpenApiDocument): string[] {
+  const [schemas, others] = [document.components.schemas, other.components.schemas] as [Schemas, Schemas];
+  return Object.keys(schemas).filter((name) => {
+    if (others[name] === undefined) return false;
+    if (JSON.stringify(others[name]) === JSON.stringify(schemas[name])) return true;
+    throw new Error(`the schema ${name} is another one in the platform API`);
+  });
+}
 
 /** Upstream's own objects, whose other members are kept as they came. */
 const OPEN = new Set(['InboundMessage', 'UpstreamStatus', 'CustomerContact']);
@@ -61,7 +71,8 @@ export function documentForGo(given: OpenApiDocument): OpenApiDocument {
     }
   }
   // A change says null where it takes the default again, and nothing where it changes nothing.
-  for (const [name, property] of Object.entries(schemas.WebhookEndpointChange?.properties ?? {})) {
+  const changes = ['WebhookEndpointChange', 'TenantPolicyInput', 'BrandInput'].map((name) => schemas[name]);
+  for (const [name, property] of changes.flatMap((schema) => Object.entries(schema?.properties ?? {}))) {
     const [type = '', isNullable] = Array.isArray(property.type) ? property.type : [];
     if (isNullable === undefined || GO_TYPES[type] === undefined || name === 'customHeaders') continue;
     const goType = type === 'array' ? `[]${GO_TYPES[String(property.items?.type)]}` : GO_TYPES[type];

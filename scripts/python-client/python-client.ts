@@ -50,8 +50,8 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
-from .._${flavour}_core import ${core}
-from .._request import new_idempotency_key, parse_any, path_part, with_cursor
+from heliograph._${flavour}_core import ${core}
+from heliograph._request import new_idempotency_key, parse_any, path_part, with_cursor
 from . import models, requests
 
 ${adaptersOf(operations, writers).join('\n')}
@@ -74,7 +74,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from .._model import Model
+from heliograph._model import Model
 
 
 ${[...models.classes.values()].join('\n\n\n')}

@@ -16,7 +16,6 @@ import type { Delivery } from '../engine/deliveries/worker.ts';
 import type { MailActivityTools } from '../features/mail/attempt-mail.ts';
 import { makeMailSender } from '../features/mail/smtp.ts';
 import { makeMediaUrls } from '../features/messages/media/media-urls.ts';
-import type { AlertActivityTools } from '../ops/alerts/attempt-alert.ts';
 import type { Config } from '../platform/config/config.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { parseEncryptionKeys } from '../platform/crypto/secret-box.ts';
@@ -38,13 +37,12 @@ type ActivityTools = {
 /** The activities of all workflows, by task queue. `close` ends the connections that they opened. */
 export function openActivities(config: Config, tools: ActivityTools) {
   const { database, delivery, objectStore, logger, metrics } = tools;
-  const { loop, runs, sender, secretBox, stopping } = delivery;
+  const { loop, runs, secretBox, stopping } = delivery;
   const shared = { database, secretBox, logger };
   const media = openMediaActivities(config, shared, metrics);
   const sends = openSendActivities(config, shared, metrics);
   const encryptionKeys = parseEncryptionKeys(config.encryptionKeys);
   const mailSender = config.mail.smtpUrl === '' ? null : makeMailSender(config.mail);
-  const { timeoutMs } = config.webhooks;
   return {
     activities: {
       deliver: {
@@ -55,9 +53,7 @@ export function openActivities(config: Config, tools: ActivityTools) {
       operations: openOperationsActivities({
         ...shared,
         objectStore,
-        sender,
         encryptionKeys,
-        timeoutMs,
         mailSender,
       }),
       media: media.activities,
@@ -73,11 +69,7 @@ export function openActivities(config: Config, tools: ActivityTools) {
 
 /** The activities for the task queue of operations: replays, broadcasts, erasures, alerts, e-mails, key requests. They open no connection. */
 export function openOperationsActivities(
-  tools: ReplayActivityTools &
-    AlertActivityTools &
-    KeyRequestActivityTools &
-    EraseActivityTools &
-    MailActivityTools,
+  tools: ReplayActivityTools & KeyRequestActivityTools & EraseActivityTools & MailActivityTools,
 ) {
   return {
     ...makeEraseActivities(tools),

@@ -15,7 +15,7 @@ import type { IntakeLoop } from '../ingest/intake/intake-loop.ts';
 import type { KeepAtOnce } from '../ingest/intake/store-bodies.ts';
 import { openIntake } from '../ingest/intake/worker.ts';
 import { startAlertKeeper } from '../ops/alerts/alert-keeper.ts';
-import { startHookSender } from '../ops/feed/send-hooks.ts';
+import { startHookSender } from '../ops/alerts/operations-sender.ts';
 import { reportUnreadableSecrets } from '../ops/secrets/secret-keys.ts';
 import type { Config } from '../platform/config/config.ts';
 import { openEventIdHash } from '../platform/crypto/installation-secret.ts';

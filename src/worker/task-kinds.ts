@@ -7,9 +7,14 @@ import { ENRICH_ORDER } from '../features/messages/orders/orders.ts';
 import { SEND_MESSAGE } from '../features/messages/send/send-task.ts';
 import { REPLAY_DELIVERIES } from '../features/replays/replay-steps.ts';
 import { SET_UP_NUMBER } from '../features/setup-links/setup-task.ts';
-import { SEND_ENDPOINT_ALERT } from '../ops/alerts/alert-notices.ts';
 import { ERASE_TASKS } from '../ops/erasures/erasure-store.ts';
 import type { TaskKind } from '../platform/temporal/workflow-tasks.ts';
+
+/** An earlier release may have added some. */
+const SEND_ENDPOINT_ALERT: TaskKind = {
+  workflowType: 'sendEndpointAlert',
+  summary: 'ended: alerts need no run',
+};
 
 export const TASK_KINDS: readonly TaskKind[] = [
   STORE_INBOUND_MEDIA,

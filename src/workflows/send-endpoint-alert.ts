@@ -1,15 +1,8 @@
 import { setCurrentDetails } from '@temporalio/workflow';
-import type { AlertActivities } from '../activities/send-endpoint-alert.ts';
-import type { SendEndpointAlertInput } from '../ops/alerts/attempt-alert.ts';
+import type { AlertActivities, SendEndpointAlertInput } from '../activities/send-endpoint-alert.ts';
 import { activitiesOn, orGiveUp, resultOf } from './kit.ts';
 
-/**
- * Tells a tenant about one of its webhook endpoints, at its operations URL.
- *
- *   sendAlert: one activity, retried for about 9 hours; its last failure says why and when next
- *
- * Cancel means give up. Terminate loses nothing: the task in the database starts this workflow again.
- */
+/** Of an earlier release, which sent alerts to operations URLs by it: its runs end at their next attempt. */
 export async function sendEndpointAlert(input: SendEndpointAlertInput): Promise<string> {
   const { sendAlert, giveUpAlert } = activitiesOn<AlertActivities>('operations', {
     startToCloseTimeout: '2 minutes',

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { api, type Customer, newestConversation } from './support/customer.ts';
 import { startLosingProxy } from './support/losing-proxy.ts';
 import { provideGo } from './support/programs.ts';
-import { description, PROJECT } from './support/stack.ts';
+import { admin, description, PROJECT } from './support/stack.ts';
 
 /** The Go client, against the real service. */
 
@@ -18,6 +18,7 @@ const CLIENT = join(PROJECT, 'clients', 'go');
 let project: string;
 let customer: Customer;
 let isGoThere: boolean;
+let platformKey: string;
 
 beforeAll(async () => {
   isGoThere = await provideGo();
@@ -29,6 +30,9 @@ beforeAll(async () => {
   const [, command = ''] = /^(go mod edit .*)$/m.exec(readme) ?? [];
   await run('sh', ['-euc', command.replace('/path/to/heliograph/clients/go', CLIENT)], { cwd: project });
   customer = await newestConversation();
+  const scopes = ['read', 'tenants', 'wabas', 'keys', 'endpoints', 'portal_sessions', 'remove'].join(',');
+  const made = await admin('platform-key', 'create', '--name', 'go', '--scopes', scopes);
+  platformKey = String(made.platformKey);
 });
 afterAll(() => {
   if (isGoThere) rmSync(project, { recursive: true, force: true });
@@ -45,6 +49,7 @@ async function ran(name: string, code: string, variables: Record<string, string>
   const env = {
     HELIOGRAPH_URL: apiUrl,
     HELIOGRAPH_API_KEY: tenants[0]?.apiKey ?? '',
+    HELIOGRAPH_PLATFORM_KEY: platformKey,
     PHONE_NUMBER_ID: tenants[0]?.phoneNumberIds[0] ?? '',
     SSL_CERT_FILE: caPath,
     ...variables,
@@ -93,6 +98,7 @@ describe('the Go client', () => {
     const values = {
       '"https://gateway.example"': 'os.Getenv("HELIOGRAPH_URL")',
       '"ck_…"': 'os.Getenv("HELIOGRAPH_API_KEY")',
+      '"hp_…"': 'os.Getenv("HELIOGRAPH_PLATFORM_KEY")',
       '"800000000000111"': 'os.Getenv("PHONE_NUMBER_ID")',
       '"4711"': `"${media}"`,
       'order-7-ready': `order-${randomBytes(6).toString('hex')}`,
@@ -162,6 +168,116 @@ for event, err := range client.StreamEvents(ctx, "message", "") {
       await new Promise((resolve) => setTimeout(resolve, 1_000));
     }
     expect(await printed).toMatch(/^message evt_[0-9a-f]+ \S+\n$/);
+  });
+
+  test('provisions a tenant, follows the feed from a place, and verifies what a hook got', async ({
+    skip,
+  }) => {
+    if (!isGoThere) return skip();
+    const imports = `import (
+"context"
+"errors"
+"fmt"
+"io"
+"log"
+"net"
+"net/http"
+"os"
+
+heliograph "heliograph/clients/go"
+)`;
+    const body = `
+platform := heliograph.NewPlatform(os.Getenv("HELIOGRAPH_URL"), os.Getenv("HELIOGRAPH_PLATFORM_KEY"))
+feed, err := platform.ListOperationEvents(ctx, &heliograph.ListOperationEventsParams{Types: "hook.none"})
+if !heliograph.HasCode(err, heliograph.ErrorCodeInvalidParameter) {
+	return fmt.Errorf("an unknown type: %v", err)
+}
+params := heliograph.ListOperationEventsParams{Limit: 100}
+for more := true; more; more = feed.HasMore {
+	if feed, err = platform.ListOperationEvents(ctx, &params); err != nil {
+		return err
+	}
+	params.Cursor = *feed.NextCursor
+}
+listener, err := net.Listen("tcp", "127.0.0.1:0")
+if err != nil {
+	return err
+}
+secrets, got := make(chan string, 1), make(chan *heliograph.OperationEvent, 100)
+go http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	secret := <-secrets
+	secrets <- secret
+	body, _ := io.ReadAll(r.Body)
+	if _, err := heliograph.VerifyOperationEvent(append(body, ' '), r.Header, secret); !errors.Is(err, heliograph.ErrInvalidWebhook) {
+		log.Fatal("another body was accepted")
+	}
+	event, err := heliograph.VerifyOperationEvent(body, r.Header, secret)
+	if err != nil {
+		log.Fatal(err)
+	}
+	got <- event
+}))
+hook, err := platform.PutOperationsHook(ctx, "go", heliograph.OperationsHookInput{
+	URL: "http://" + listener.Addr().String() + "/operations", Types: []string{"tenant.*", "key.created"},
+})
+if err != nil {
+	return err
+}
+secrets <- *hook.Secret
+defer platform.DeleteOperationsHook(ctx, "go")
+for range 2 {
+	tenant, err := platform.PutTenant(ctx, "go-client", heliograph.TenantInput{BusinessName: "Go Store"})
+	if err != nil {
+		return err
+	}
+	if _, err := platform.PutWaba(ctx, *tenant.ExternalID, "970000000000001", heliograph.WabaInput{}); err != nil {
+		return err
+	}
+	key, err := platform.PutTenantKey(ctx, "go-client", "970000000000001", "server", heliograph.TenantKeyInput{Name: "server", Scopes: []string{"send"}})
+	if err != nil {
+		return err
+	}
+	fmt.Println("key", key.APIKey != nil)
+}
+if _, err := platform.UpdateTenant(ctx, "go-client", heliograph.TenantChange{State: "suspended", SuspendReason: "The invoice is due."}); err != nil {
+	return err
+}
+types := ""
+for event, err := range platform.AllOperationEvents(ctx, params) {
+	if err != nil {
+		return err
+	}
+	types += " " + event.Type
+}
+fmt.Println("feed" + types)
+for event := range got {
+	fmt.Println("hook", event.Type, *event.Tenant.ExternalID)
+	if event.Type == "tenant.suspended" {
+		break
+	}
+}
+count := 0
+for tenant, err := range platform.AllTenants(ctx, heliograph.ListTenantsParams{Limit: 1}) {
+	if err != nil {
+		return err
+	}
+	if tenant.ExternalID != nil && *tenant.ExternalID == "go-client" {
+		count++
+	}
+}
+fmt.Println("tenants", count)
+if _, err := platform.RemoveTenant(ctx, "go-client", heliograph.TenantRemoval{Confirm: "go-client"}); err != nil {
+	return err
+}`;
+    const lines = (await ran('platform', program(imports, body))).trim().split('\n');
+    const types = ['tenant.created', 'tenant.updated', 'waba.saved', 'key.created', 'tenant.suspended'];
+    expect(lines).toEqual([
+      'key true',
+      'key false',
+      `feed ${types.join(' ')}`,
+      ...types.filter((type) => type !== 'waba.saved').map((type) => `hook ${type} go-client`),
+      'tenants 1',
+    ]);
   });
 
   test('sends once though the responses get lost, and says which request failed', async ({ skip }) => {

@@ -1,10 +1,10 @@
-import { type Options, PlatformApi } from './generated-platform/sdk.gen.js';
+import { type Options, PlatformApi } from './generated/platform/sdk.gen.js';
 import type {
   ListOperationEventsData,
   ListPlatformAuditData,
   ListSetupLinksData,
   ListTenantsData,
-} from './generated-platform/types.gen.js';
+} from './generated/platform/types.gen.js';
 import { at, entriesOf } from './paging.js';
 
 /** The platform API, for the operator's own program: a method for each operation, and lists as iterators. */

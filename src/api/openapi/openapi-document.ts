@@ -17,6 +17,7 @@ import {
 } from './error-responses.ts';
 import { IDEMPOTENCY_KEY } from './idempotency-key.ts';
 import { type Components, documentSchema, exampleOf, type ParameterDocs, parameterDocs } from './schemas.ts';
+import { operationWebhooks } from './webhooks/operation-webhooks.ts';
 import { webhookOperations } from './webhooks/webhook-operations.ts';
 
 const DESCRIPTION = `REST API of a tenant's server to Heliograph, the gateway between the WhatsApp Business Platform and that server.
@@ -161,12 +162,12 @@ function complete(
   }
   documentSchema(ERROR_CODE_SCHEMA, components);
   documentSchema(ERROR_SCHEMA, components);
-  const webhooks = name === 'external' ? { webhooks: webhookOperations(components) } : {};
+  const webhooks = name === 'external' ? webhookOperations(components) : operationWebhooks(components);
   const sorted = [...components].sort(([one], [other]) => (one < other ? -1 : 1));
   const bearerFormat = `${DOCUMENTS[name].key} and 64 hex digits`;
   const made = {
     ...document,
-    ...webhooks,
+    webhooks,
     components: {
       securitySchemes: { apiKey: { type: 'http', scheme: 'bearer', bearerFormat } },
       headers: ANSWER_HEADERS,

@@ -95,7 +95,7 @@ const putOperationsHook = platformOperation({
   description:
     'Adds a hook (201) with `secret`, which is shown this once; it gets the events from now on. Repeated: 200, `secret` is null, and what is left out stays. ' +
     'Each event is a POST, signed by Standard Webhooks, with the event as `GET /api/platform/operation-events` has it; its `webhook-id` is the id of the event, the same at every attempt. ' +
-    'The events come in the order of the feed: one that is not accepted with a 2xx is sent again after 5 seconds, later after up to 30 minutes, and the others wait. ' +
+    'The events of each tenant come in the order of the feed: one that is not accepted with a 2xx is sent again after 5 seconds, later after up to 30 minutes, and those of its tenant behind it wait. ' +
     'A hook that accepts nothing for 3 days, or returns 410, is disabled; with `state` `enabled` it continues where it stopped.',
   tag: 'Service',
   errors: ['invalid_url', 'url_is_webhook_endpoint', 'too_many_operations_hooks'],

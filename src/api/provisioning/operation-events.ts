@@ -1,35 +1,11 @@
 import { Type } from 'typebox';
 import { externalTenant } from '../../features/accounts/external-tenants.ts';
-import { OPERATION_EVENT_TYPES, readOperationEvents } from '../../ops/feed/operation-events.ts';
+import { readOperationEvents } from '../../ops/feed/operation-events.ts';
 import { PAGE_PARAMETERS, walkOf } from '../external/page.ts';
-import {
-  closed,
-  dateTime,
-  listOf,
-  named,
-  nullable,
-  optionalParameter,
-  text,
-} from '../external/schema-kit.ts';
+import { closed, listOf, optionalParameter } from '../external/schema-kit.ts';
+import { OperationEvent } from './operation-event-schema.ts';
 import { platformOperation } from './platform-operation.ts';
 import { REFERENCE } from './platform-schemas.ts';
-
-const OperationEvent = named('OperationEvent', {
-  id: text('opn_4711'),
-  type: Type.Enum(OPERATION_EVENT_TYPES, { examples: ['key.created'] }),
-  occurredAt: dateTime('2026-11-20T10:00:00.000Z'),
-  sequence: Type.Integer({ examples: [4711] }),
-  tenant: nullable(Type.Object({ userId: Type.Integer(), externalId: nullable(Type.String()) }), {
-    userId: 7,
-    externalId: 'acme',
-  }),
-  wabaId: nullable(Type.String(), '900000000000101'),
-  actor: text('platform key 3'),
-  data: Type.Object(
-    {},
-    { additionalProperties: true, examples: [{ keyId: '3', scopes: 'send, manage_webhooks' }] },
-  ),
-});
 
 export const listOperationEvents = platformOperation({
   id: 'listOperationEvents',

@@ -91,12 +91,12 @@ export async function deleteInvitation(
   database: Database,
   tenantId: string | null,
   id: string,
-): Promise<{ email: string; tenantId: string | null } | null> {
-  return await queryOne<{ email: string; tenantId: string | null }>(
+): Promise<Pick<Invitation, 'email' | 'tenantId' | 'ref'> | null> {
+  return await queryOne<Pick<Invitation, 'email' | 'tenantId' | 'ref'>>(
     database,
     `delete from invitations
       where id = :id and accepted_at is null and (cast(:tenantId as bigint) is null or tenant_id = :tenantId)
-     returning email, tenant_id as "tenantId"`,
+     returning email, tenant_id as "tenantId", ref`,
     { id, tenantId },
   );
 }

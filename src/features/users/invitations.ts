@@ -62,10 +62,15 @@ export async function inviteUser(
     await countLink(trx, authority.tenantId, email);
     const link = { email, role, tenantId, userId: null, businessName, ref: given.ref ?? null };
     const made = await makeLink(trx, authority, link, mailer);
-    const detail = { role };
+    const detail = { role, ...ofRef(link.ref) };
     await recordUserChange(trx, authority.actor, { tenantId, action: 'user.invited', email, detail });
     return made;
   });
+}
+
+/** What the operator's program calls the user, for its feed. */
+function ofRef(userRef: string | null): { userRef?: string } {
+  return userRef === null ? {} : { userRef };
 }
 
 export async function makeLink(
@@ -107,8 +112,9 @@ export async function withdrawInvitation(
   return await database.transaction(async (trx) => {
     const deleted = await deleteInvitation(trx, authority.tenantId, rowId);
     if (deleted === null) throw unknownInvitation();
-    const { email, tenantId } = deleted;
-    await recordUserChange(trx, authority.actor, { tenantId, action: 'user.invitation_withdrawn', email });
+    const { email, tenantId, ref } = deleted;
+    const change = { tenantId, action: 'user.invitation_withdrawn', email, detail: ofRef(ref) };
+    await recordUserChange(trx, authority.actor, change);
     return email;
   });
 }
@@ -184,7 +190,7 @@ export async function join(
   else await insertMembership(trx, { userId: user.id, tenantId, role, ref });
   // They were made for what the account could do before.
   await endPasswordLinks(trx, user.id);
-  const detail = { role, invitedBy };
+  const detail = { role, invitedBy, userId: user.id, ...ofRef(ref) };
   const action = 'user.invitation_accepted';
   await recordUserChange(trx, actorAt(user, visitor), { tenantId, action, email, detail });
 }

@@ -30,7 +30,7 @@ export async function changeRole(
     if (role === 'member') await refuseLastAdmin(trx, authority, userId);
     await setMemberRole(trx, { userId, tenantId, role });
     await endAccess(trx, tenantId, userId);
-    return { action: 'user.role_changed', detail: { from: member.role, to: role } };
+    return { action: 'user.role_changed', detail: { previousRole: member.role, role } };
   });
 }
 
@@ -79,7 +79,9 @@ async function changeMember(
   await database.transaction(async (trx) => {
     const { member } = await lockedMember(trx, tenantId, userId);
     const made = await change(trx, member);
-    if (made !== null) await recordUserChange(trx, actor, { tenantId, email: member.email, ...made });
+    if (made === null) return;
+    const detail = { ...made.detail, userId, ...(member.ref !== null && { userRef: member.ref }) };
+    await recordUserChange(trx, actor, { tenantId, email: member.email, ...made, detail });
   });
 }
 

@@ -9,7 +9,7 @@ import { type Invitation, listInvitations } from './invitation-store.ts';
 import { inviteUser, type MadeInvitation, withdrawInvitation } from './invitations.ts';
 import { changeRole, removeMember } from './members.ts';
 import { listMembers, type Member, setMemberRef } from './memberships.ts';
-import type { TenantAuthority } from './user-authority.ts';
+import { recordUserChange, type TenantAuthority } from './user-authority.ts';
 import { checkRole } from './user-input.ts';
 import type { TenantRole } from './user-store.ts';
 
@@ -90,7 +90,7 @@ export async function putUser(
 
 /** The member of this name, or the one with this address, who gets the name; null: there is neither. */
 async function memberFor(
-  { database }: Tools,
+  { database, actor }: Tools,
   tenantId: string,
   { ref, email }: { ref: string; email: string },
 ): Promise<Member | null> {
@@ -107,7 +107,9 @@ async function memberFor(
       'email',
     );
   await setMemberRef(database, { userId: known.id, tenantId, ref });
-  return known;
+  const detail = { userId: known.id, userRef: ref };
+  await recordUserChange(database, actor, { tenantId, action: 'user.named', email, detail });
+  return { ...known, ref };
 }
 
 /** Sessions end at once, and an invitation that is open. Throws RequestError: `invalid_value`, `unknown_user`. */

@@ -102,7 +102,13 @@ export async function createPortalLink(
     sessionSeconds,
     linkSeconds: LINK_SECONDS,
   });
-  const detail = { link: publicLinkId(id), role, capabilities: capabilities.join(', ') };
+  const person = { userId, userRef: user.externalId };
+  const detail = {
+    portalSessionId: publicLinkId(id),
+    role,
+    capabilities: capabilities.join(', '),
+    ...person,
+  };
   await recordUserChange(trx, actor, { tenantId, action: 'user.portal_link_created', email, detail });
   return { id, token, linkExpiresAt };
 }
@@ -169,10 +175,10 @@ export async function openPortalLink(
     const link = await takePortalLink(trx, tokenHash);
     if (link === null) return null;
     const { tenantId, userId, email, hasSecondFactor, page } = link;
-    const detail = { by: 'platform', link: publicLinkId(link.id) };
+    const detail = { portalSessionId: publicLinkId(link.id), userId };
     await recordUserChange(trx, actorAt({ id: userId, email }, visitor), {
       tenantId,
-      action: 'user.signed_in',
+      action: 'user.portal_session_opened',
       email,
       detail,
     });
@@ -201,7 +207,8 @@ export async function closePortalLink(
 ): Promise<void> {
   await database.transaction(async (trx) => {
     await endPortalLink(trx, link.id);
-    await recordUserChange(trx, actor, { tenantId, action: 'user.signed_out', email });
+    const detail = { portalSessionId: publicLinkId(link.id) };
+    await recordUserChange(trx, actor, { tenantId, action: 'user.portal_session_ended', email, detail });
   });
 }
 
@@ -218,7 +225,7 @@ export async function endPortalLinks(
   if (user !== undefined && userId === null) return 0;
   const ended = await endPortalLinkRows(trx, tenantId, { userId, id: linkId });
   if (ended.length === 0) return 0;
-  const detail = { ended: ended.length, user: user ?? null, link: id ?? null };
+  const detail = { ended: ended.length, userRef: user ?? null, portalSessionId: id ?? null };
   const target = `tenant ${tenantId}`;
   await recordBy(trx, actor, {
     tenantId,

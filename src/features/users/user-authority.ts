@@ -68,9 +68,10 @@ export async function recordUserChange(
 export async function recordAccountChange(
   trx: Transaction,
   actor: Actor,
-  { email, memberships }: Pick<User, 'email' | 'memberships'>,
+  { id: userId, email, memberships }: Pick<User, 'id' | 'email' | 'memberships'>,
   change: { action: string; detail?: AuditEntry['detail'] },
 ): Promise<void> {
   const tenants = memberships.length === 0 ? [null] : memberships.map(({ tenantId }) => tenantId);
-  for (const tenantId of tenants) await recordUserChange(trx, actor, { tenantId, email, ...change });
+  const detail = { ...change.detail, userId };
+  for (const tenantId of tenants) await recordUserChange(trx, actor, { tenantId, email, ...change, detail });
 }

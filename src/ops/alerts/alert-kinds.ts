@@ -305,7 +305,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
     title: 'Operations hook failing',
     audience: 'operator',
     meaning:
-      'A hook of the platform API has not accepted an operation event for 15 minutes, or was disabled because it accepted none for 3 days or returned 410 Gone. Its events wait in their order.',
+      'A hook of the platform API has not accepted an operation event for 15 minutes, and the events of its tenant wait, or it was disabled because it accepted none for 3 days or returned 410 Gone. Its events wait in their order.',
     steps: [
       'Read the last error with "admin platform get-operations-hook <hookRef>".',
       'Fix the server. The next attempt is made within half an hour; "admin platform test-operations-hook" sends a test event at once.',

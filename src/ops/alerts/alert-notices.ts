@@ -3,7 +3,6 @@ import { shownUrl } from '../../platform/http/outbound-url.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query, queryOne } from '../../platform/postgres/sql.ts';
 import { publicAlertId, uuidV7 } from '../../platform/public-ids.ts';
-import { finishTask, insertWorkflowTasks, type TaskKind } from '../../platform/temporal/workflow-tasks.ts';
 import {
   type AlertEnvelope,
   type EndpointNotice,
@@ -29,15 +28,6 @@ export type NewNotice = {
 };
 
 const NOWHERE_TO_SEND = 'the WABA had no operations URL';
-
-export function alertWorkflowId(alertUuid: string): string {
-  return `endpoint-alert/${alertUuid}`;
-}
-
-export const SEND_ENDPOINT_ALERT: TaskKind = {
-  workflowType: 'sendEndpointAlert',
-  summary: 'tell a tenant at its operations URL',
-};
 
 /**
  * Sent when the WABA has an operations URL; without one, only those about endpoints are kept. Returns the id of the notice;
@@ -67,12 +57,6 @@ export async function insertNotice(trx: Transaction, notice: NewNotice): Promise
       lastError: hasOperationsUrl ? null : NOWHERE_TO_SEND,
     },
   );
-  if (hasOperationsUrl) {
-    const task = { workflowId: alertWorkflowId(uuid), kind: SEND_ENDPOINT_ALERT };
-    await insertWorkflowTasks(trx, [
-      { ...task, wabaId, eventId: alertId, argument: { wabaId, alertId: uuid } },
-    ]);
-  }
   return uuid;
 }
 
@@ -124,51 +108,69 @@ async function findEndpointSubject(
   );
 }
 
-/** The input of an alert's sender; `endpointUrls` are those of the WABA's webhook endpoints. */
-export type AlertToSend = {
+/** A notice for one worker, until its lease ends; `endpointUrls` are those of the WABA's webhook endpoints. */
+export type ClaimedNotice = {
+  uuid: string;
+  wabaId: string;
   alert: NoticeKind;
   body: Buffer;
   attempts: number;
-  isSettled: boolean;
   operationsUrl: string | null;
   secretSealed: string | null;
   endpointUrls: string[];
 };
 
-export async function findAlertToSend(
+const MOST_AT_ONCE = 8;
+
+/** What is due, a few of each WABA, and none of those that are busy: one URL that hangs holds up no other. */
+export async function claimNotices(
   database: Database,
-  wabaId: string,
-  alertUuid: string,
-): Promise<AlertToSend | null> {
-  return await queryOne<AlertToSend>(
+  { leaseMs, busy }: { leaseMs: number; busy: readonly string[] },
+): Promise<ClaimedNotice[]> {
+  return await query<ClaimedNotice>(
     database,
-    `select a.alert, a.body, a.attempts, coalesce(a.delivered_at, a.given_up_at) is not null as "isSettled",
-            w.operations_url as "operationsUrl", w.operations_secret_sealed as "secretSealed",
-            array(select url from webhook_endpoints e where e.waba_id = w.waba_id) as "endpointUrls"
-       from alert_notices a join wabas w using (waba_id)
-      where a.waba_id = :wabaId and a.id = :alertUuid`,
-    { wabaId, alertUuid },
+    `with due as materialized (
+       select id from alert_notices join (
+         select id, row_number() over (partition by waba_id order by due_at, id) as place from alert_notices
+          where ${IS_DUE} and waba_id <> all (cast(:busy as text[]))) as placed using (id)
+        where place <= ${MOST_AT_ONCE} and ${IS_DUE}
+          for update of alert_notices skip locked)
+     update alert_notices a set due_at = clock_timestamp() + :leaseMs * interval '1 ms'
+       from due, wabas w
+      where a.id = due.id and w.waba_id = a.waba_id
+     returning a.id as uuid, a.waba_id as "wabaId", a.alert, a.body, a.attempts, w.operations_url as "operationsUrl",
+               w.operations_secret_sealed as "secretSealed",
+               array(select url from webhook_endpoints e where e.waba_id = w.waba_id) as "endpointUrls"`,
+    { leaseMs, busy },
   );
 }
 
-/** Ends the task of an alert that is settled, which stays as it is. `attempted`: a request was made. */
-export async function recordAlert(
-  database: Database,
-  ids: { wabaId: string; alertId: string },
-  outcome: { state: 'delivered' | 'waiting' | 'given_up'; attempted: boolean; error: string | null },
-): Promise<void> {
-  await database.transaction(async (trx) => {
-    await execute(
-      trx,
-      `update alert_notices
-          set attempts = attempts + cast(:made as integer), last_error = :error,
-              delivered_at = case when :state = 'delivered' then clock_timestamp() end,
-              given_up_at = case when :state = 'given_up' then clock_timestamp() end
-        where waba_id = :wabaId and id = :alertId and delivered_at is null and given_up_at is null`,
-      { ...ids, made: outcome.attempted ? 1 : 0, state: outcome.state, error: outcome.error },
-    );
-    if (outcome.state !== 'waiting') await finishTask(trx, alertWorkflowId(ids.alertId));
-  });
+const IS_DUE = 'delivered_at is null and given_up_at is null and due_at <= (select clock_timestamp())';
+
+/** What came of an attempt; `attempted`: a request was made. What is settled stays as it is. */
+export type NoticeOutcome = { attempted: boolean; error: string | null } & (
+  | { state: 'delivered' | 'given_up' }
+  | { state: 'waiting'; delayMs: number }
+);
+
+export async function recordNotice(database: Database, uuid: string, outcome: NoticeOutcome): Promise<void> {
+  const { state, attempted, error } = outcome;
+  const change = {
+    delivered: 'delivered_at = clock_timestamp()',
+    given_up: 'given_up_at = clock_timestamp()',
+    waiting: `due_at = clock_timestamp() + :delayMs * interval '1 ms'`,
+  }[state];
+  await execute(
+    database,
+    `update alert_notices set attempts = attempts + :made, last_error = :error, ${change}
+      where id = :uuid and delivered_at is null and given_up_at is null`,
+    {
+      uuid,
+      error,
+      made: attempted ? 1 : 0,
+      ...(state === 'waiting' && { delayMs: outcome.delayMs }),
+    },
+  );
 }
 
 export type ListedAlert = {

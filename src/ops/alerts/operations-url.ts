@@ -182,7 +182,7 @@ export async function listOperationsUrlsSetByKeys(
   );
 }
 
-export async function saveOperationsUrl(
+async function saveOperationsUrl(
   database: Database,
   wabaId: string,
   { url, secretSealed }: OperationsUrl,

@@ -1,6 +1,17 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query, queryOne, queryOnly, queryValue } from '../../platform/postgres/sql.ts';
 
+/** A tenant whose event was not accepted: it waits with those behind it, while other tenants' events go on. */
+export type HeldTenant = {
+  /** Null: events of the installation. */
+  userId: number | null;
+  /** Everything of the tenant up to this place was delivered. */
+  position: string;
+  failures: number;
+  failingSince: string;
+  dueAt: string;
+};
+
 /** What may be shown of a hook: never its secrets. */
 export type StoredHook = {
   ref: string;
@@ -23,11 +34,16 @@ export type StoredHook = {
   createdAt: Date;
 };
 
-const SHOWN = `ref, url, types, description, position::text, disabled_at is null as "isEnabled",
-  disabled_reason as "disabledReason", test_id is not null as "isTestPending",
+/** Of the tenants that are held, the one where something is least. */
+const leastHeld = (member: string, type: string) =>
+  `(select min(cast(h ->> '${member}' as ${type})) from jsonb_array_elements(held) as h)`;
+
+const SHOWN = `ref, url, types, description, least(position, ${leastHeld('position', 'bigint')})::text as position,
+  disabled_at is null as "isEnabled", disabled_reason as "disabledReason", test_id is not null as "isTestPending",
   case when previous_ends_at > now() then previous_ends_at end as "previousSecretEndsAt",
-  failing_since as "failingSince",
-  case when disabled_at is null and failures > 0 and lease is null then due_at end as "nextAttemptAt",
+  least(failing_since, ${leastHeld('failingSince', 'timestamptz')}) as "failingSince",
+  case when disabled_at is null then
+    case when failures > 0 and lease is null then due_at else ${leastHeld('dueAt', 'timestamptz')} end end as "nextAttemptAt",
   last_error as "lastError", last_error_at as "lastErrorAt", last_success_at as "lastSuccessAt", created_at as "createdAt"`;
 
 export async function listHooks(database: Database): Promise<StoredHook[]> {
@@ -69,6 +85,8 @@ export async function updateHook(trx: Transaction, hook: HookValues & { ref: str
     `update operations_hooks
         set url = :url, types = :types, description = :description, due_at = now(), lease = null,
             failures = 0, failing_since = null,
+            held = (select coalesce(jsonb_agg(h || jsonb_build_object('dueAt', now(), 'failures', 0)), '[]')
+                      from jsonb_array_elements(held) as h),
             disabled_at = case when cast(:isEnabled as boolean) then null else coalesce(disabled_at, now()) end,
             disabled_reason = case when not cast(:isEnabled as boolean) then disabled_reason end
       where ref = :ref`,
@@ -107,6 +125,7 @@ export type ClaimedHook = {
   url: string;
   types: string[];
   position: string;
+  held: HeldTenant[];
   isEnabled: boolean;
   testId: string | null;
   /** Above 0: it was claimed for its test event alone. */
@@ -126,11 +145,12 @@ export async function claimHooks(database: Database, leaseMs: number): Promise<C
        from (select ref, greatest(0, extract(epoch from due_at - clock_timestamp()) * 1000) as due_in_ms
                from operations_hooks
               where (due_at <= (select clock_timestamp()) and disabled_at is null
-                     and position < (select coalesce(max(position), 0) from audit_chain))
+                     and (position < (select coalesce(max(position), 0) from audit_chain)
+                          or ${leastHeld('dueAt', 'timestamptz')} <= (select clock_timestamp())))
                  or (test_id is not null and (lease is null or due_at <= (select clock_timestamp())))
                 for update skip locked) as due
       where h.ref = due.ref
-     returning h.ref, h.url, h.types, h.position::text, h.disabled_at is null as "isEnabled", h.test_id as "testId",
+     returning h.ref, h.url, h.types, h.position::text, h.held, h.disabled_at is null as "isEnabled", h.test_id as "testId",
                due.due_in_ms::double precision as "dueInMs", h.failures, h.failing_since as "failingSince", h.lease,
                array_remove(array[h.secret_sealed, case when h.previous_ends_at > now() then h.previous_secret_sealed end],
                             null) as "sealedSecrets"`,
@@ -141,26 +161,31 @@ export async function claimHooks(database: Database, leaseMs: number): Promise<C
 type Held = Pick<ClaimedHook, 'ref' | 'lease'>;
 
 /**
- * Everything up to `position` was delivered, or is none of its events; the lease goes on. False: the hook was changed or is held by
- * another worker, and nothing was noted.
+ * Everything up to `position` was delivered, is none of its events, or is of a tenant that is held; the lease goes on. False: the
+ * hook was changed or is held by another worker, and nothing was noted.
  */
-export async function noteDelivered(
+export async function noteProgress(
   database: Database,
-  { ref, lease }: Held,
-  { position, isAttempt, leaseMs }: { position: string; isAttempt: boolean; leaseMs: number },
+  { ref, lease, position, held }: Held & Pick<ClaimedHook, 'position' | 'held'>,
+  { outcome, leaseMs }: { outcome: 'delivered' | { error: string } | null; leaseMs: number },
 ): Promise<boolean> {
+  const error = typeof outcome === 'object' ? outcome?.error : undefined;
+  const change =
+    outcome === 'delivered'
+      ? ', failures = 0, failing_since = null, last_success_at = now()'
+      : ', failing_since = coalesce(failing_since, now()), last_error = :error, last_error_at = now()';
   const rows = await execute(
     database,
     `update operations_hooks
-        set position = greatest(position, cast(:position as bigint)), due_at = clock_timestamp() + :leaseMs * interval '1 ms'
-            ${isAttempt ? ', failures = 0, failing_since = null, last_success_at = now()' : ''}
+        set position = greatest(position, cast(:position as bigint)), held = cast(:held as jsonb),
+            due_at = clock_timestamp() + :leaseMs * interval '1 ms' ${outcome === null ? '' : change}
       where ref = :ref and lease = :lease`,
-    { ref, lease, position, leaseMs },
+    { ref, lease, position, leaseMs, held: JSON.stringify(held), ...(error !== undefined && { error }) },
   );
   return rows > 0;
 }
 
-/** The next attempt is made after `delayMs`; null: the hook is disabled. False: as in `noteDelivered`. */
+/** The next attempt is made after `delayMs`; null: the hook is disabled. False: as in `noteProgress`. */
 export async function noteFailed(
   trx: Transaction,
   { ref, lease }: Held,
@@ -214,7 +239,8 @@ export async function listFailingHooks(
     `select ref, coalesce(disabled_reason, last_error) as "lastError", disabled_at is not null as "isDisabled"
        from operations_hooks
       where disabled_reason is not null
-         or (disabled_at is null and failing_since < now() - ${FAILING_MINUTES} * interval '1 minute')
+         or (disabled_at is null
+             and least(failing_since, ${leastHeld('failingSince', 'timestamptz')}) < now() - ${FAILING_MINUTES} * interval '1 minute')
       order by ref`,
   );
 }

@@ -3,42 +3,78 @@ import { type ChainedEntry, readAuditFeed } from '../../platform/audit/audit-fee
 import type { Database } from '../../platform/postgres/database.ts';
 import { invalidValue, shown } from '../../platform/request-input.ts';
 
-/** The entries of the audit log that are events, by their action; all others stay in the log. */
-const TYPES: Readonly<Record<string, string>> = {
-  'tenant.created': 'tenant.created',
-  'tenant.renamed': 'tenant.updated',
-  'tenant.external_id_set': 'tenant.updated',
-  'tenant.metadata_set': 'tenant.updated',
-  'tenant.policy_changed': 'tenant.updated',
-  'tenant.usage_alert_set': 'tenant.updated',
-  'tenant.suspended': 'tenant.suspended',
-  'tenant.resumed': 'tenant.resumed',
-  'tenant.removed': 'tenant.removed',
-  'waba.saved': 'waba.saved',
-  'waba.access_token_set': 'waba.saved',
-  'waba.removed': 'waba.removed',
-  'waba.numbers_followed': 'waba.numbers_changed',
-  'waba.number_removed': 'waba.numbers_changed',
-  'number.connected': 'number.connected',
-  'setup_link.done': 'setup_link.done',
-  'setup_link.failed': 'setup_link.failed',
-  'setup_link.expired': 'setup_link.expired',
-  'key.created': 'key.created',
-  'key.limited': 'key.updated',
-  'key.rotated': 'key.updated',
-  'key.revoked': 'key.revoked',
-  'endpoint.created': 'endpoint.created',
-  'endpoint.updated': 'endpoint.updated',
-  'endpoint.paused': 'endpoint.paused',
-  'endpoint.disabled': 'endpoint.disabled',
-  'endpoint.enabled': 'endpoint.enabled',
-  'endpoint.deleted': 'endpoint.deleted',
-  'alert.opened': 'alert.opened',
-  'alert.resolved': 'alert.resolved',
-  'erasure.done': 'erasure.done',
+/** The types of events, what they say, and which entries of the audit log they are; all others stay in the log. */
+export const OPERATION_EVENTS: Readonly<Record<string, { about: string; actions: readonly string[] }>> = {
+  'tenant.created': { about: 'A tenant was added', actions: ['tenant.created'] },
+  'tenant.updated': {
+    about: 'A tenant has another name, externalId, metadata, policy or usage alert',
+    actions: [
+      'tenant.renamed',
+      'tenant.external_id_set',
+      'tenant.metadata_set',
+      'tenant.policy_changed',
+      'tenant.usage_alert_set',
+    ],
+  },
+  'tenant.suspended': { about: 'A tenant was suspended', actions: ['tenant.suspended'] },
+  'tenant.resumed': { about: 'A suspension ended', actions: ['tenant.resumed'] },
+  'tenant.removed': { about: 'A tenant was removed', actions: ['tenant.removed'] },
+  'waba.saved': {
+    about: 'A WABA was added, or has another access token or further numbers',
+    actions: ['waba.saved', 'waba.access_token_set'],
+  },
+  'waba.numbers_changed': {
+    about: 'Numbers were added to a WABA or removed from it',
+    actions: ['waba.numbers_followed', 'waba.number_removed'],
+  },
+  'number.connected': {
+    about: 'A number is registered, and its webhooks arrive',
+    actions: ['number.connected'],
+  },
+  'setup_link.done': { about: 'A customer connected a number by a link', actions: ['setup_link.done'] },
+  'setup_link.failed': { about: 'A step of connecting a number failed', actions: ['setup_link.failed'] },
+  'setup_link.expired': { about: 'A set-up link ended unused', actions: ['setup_link.expired'] },
+  'waba.removed': { about: 'A WABA was removed, with its keys and endpoints', actions: ['waba.removed'] },
+  'key.created': { about: 'An API key was made', actions: ['key.created'] },
+  'key.updated': {
+    about: 'An API key has other limits, or was replaced',
+    actions: ['key.limited', 'key.rotated'],
+  },
+  'key.revoked': { about: 'An API key was revoked', actions: ['key.revoked'] },
+  'endpoint.created': { about: 'A webhook endpoint was added', actions: ['endpoint.created'] },
+  'endpoint.updated': { about: 'A webhook endpoint was changed', actions: ['endpoint.updated'] },
+  'endpoint.paused': { about: 'A webhook endpoint was paused', actions: ['endpoint.paused'] },
+  'endpoint.disabled': { about: 'A webhook endpoint was disabled', actions: ['endpoint.disabled'] },
+  'endpoint.enabled': { about: 'A webhook endpoint was enabled', actions: ['endpoint.enabled'] },
+  'endpoint.deleted': { about: 'A webhook endpoint was deleted', actions: ['endpoint.deleted'] },
+  'user.invited': { about: 'A user was invited', actions: ['user.invited'] },
+  'user.uninvited': { about: 'An invitation was withdrawn', actions: ['user.invitation_withdrawn'] },
+  'user.created': { about: 'An invitation was accepted', actions: ['user.invitation_accepted'] },
+  'user.updated': {
+    about: 'A user has another role, or a userRef',
+    actions: ['user.role_changed', 'user.named'],
+  },
+  'user.disabled': { about: 'A user was disabled', actions: ['user.disabled'] },
+  'user.enabled': { about: 'A user was enabled again', actions: ['user.enabled'] },
+  'user.removed': { about: 'A user was removed', actions: ['user.removed'] },
+  'portal_session.created': { about: 'A portal link was made', actions: ['user.portal_link_created'] },
+  'portal_session.opened': { about: 'A portal link was used', actions: ['user.portal_session_opened'] },
+  'portal_session.ended': {
+    about: 'Portal sessions were ended before their time',
+    actions: ['user.portal_session_ended', 'tenant.portal_sessions_ended'],
+  },
+  'alert.opened': { about: 'An alert was opened', actions: ['alert.opened'] },
+  'alert.resolved': { about: 'An alert was resolved', actions: ['alert.resolved'] },
+  'erasure.done': { about: 'Data was erased', actions: ['erasure.done'] },
 };
 
-export const OPERATION_EVENT_TYPES = [...new Set(Object.values(TYPES))];
+export const OPERATION_EVENT_TYPES: readonly string[] = Object.keys(OPERATION_EVENTS);
+
+const TYPES: ReadonlyMap<string, string> = new Map(
+  Object.entries(OPERATION_EVENTS).flatMap(([type, { actions }]) =>
+    actions.map((action) => [action, type] as const),
+  ),
+);
 
 /** Of the details, ids and words of ours: no names, texts, URLs or reasons that people wrote. */
 const SHOWN_DETAILS = [
@@ -61,6 +97,11 @@ const SHOWN_DETAILS = [
   'step',
   'code',
   'retryable',
+  'userId',
+  'userRef',
+  'role',
+  'portalSessionId',
+  'ended',
 ];
 
 export type OperationEvent = {
@@ -95,7 +136,9 @@ export function checkEventTypes(wanted: readonly string[]): void {
 
 function actionsOf(wanted: readonly string[]): string[] {
   checkEventTypes(wanted);
-  return Object.keys(TYPES).filter((action) => wanted.some((pattern) => isOne(pattern, TYPES[action] ?? '')));
+  return [...TYPES].flatMap(([action, type]) =>
+    wanted.some((pattern) => isOne(pattern, type)) ? action : [],
+  );
 }
 
 function isOne(pattern: string, type: string): boolean {
@@ -114,7 +157,7 @@ function eventOf(entry: ChainedEntry, names: ReadonlyMap<string, string | null>)
   const details = SHOWN_DETAILS.flatMap((name) => (detail[name] === undefined ? [] : [[name, detail[name]]]));
   return {
     id: `opn_${position}`,
-    type: TYPES[action] ?? action,
+    type: TYPES.get(action) ?? action,
     occurredAt: at,
     sequence: Number(position),
     tenant: tenantId === null ? null : { userId: Number(tenantId), externalId: names.get(tenantId) ?? null },

@@ -32,6 +32,7 @@ import * as buffering from './migrations/0024-buffering.ts';
 import * as endpointHealth from './migrations/0025-endpoint-health.ts';
 import * as resumedOptOuts from './migrations/0026-resumed-opt-outs.ts';
 import * as setupLinks from './migrations/0027-setup-links.ts';
+import * as oneSender from './migrations/0028-one-sender-of-alerts-and-hooks.ts';
 import { query } from './sql.ts';
 
 /** One that sets `transaction` to false runs without one, as a concurrent index needs it. */
@@ -68,6 +69,11 @@ export const MIGRATIONS: Migrations = {
   '0025-endpoint-health': { up: endpointHealth.up, down: endpointHealth.down },
   '0026-resumed-opt-outs': { up: resumedOptOuts.up, down: resumedOptOuts.down },
   '0027-setup-links': { up: setupLinks.up, down: setupLinks.down },
+  '0028-one-sender-of-alerts-and-hooks': {
+    up: oneSender.up,
+    down: oneSender.down,
+    config: oneSender.config,
+  },
 };
 
 export type SchemaState = {

@@ -64,9 +64,7 @@ describe('at the operations URL', () => {
       reason: `The access token of WABA ${tenant.wabaId} is refused: Session has expired`,
       details: { since: expect.any(String) },
     });
-    expect(
-      await query(database, `select 1 from workflow_tasks where workflow_type = 'sendEndpointAlert'`),
-    ).toHaveLength(3);
+    expect(await query(database, 'select 1 from alert_notices where given_up_at is null')).toHaveLength(3);
   });
 
   const names = async () => (await told()).map(({ alert, state }) => [alert, state]);

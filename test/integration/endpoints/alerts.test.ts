@@ -1,7 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { newWebhookSecret } from '../../../src/engine/endpoint/webhook-signature.ts';
-import { alertWorkflowId, insertNotice } from '../../../src/ops/alerts/alert-notices.ts';
+import { claimNotices, insertNotice } from '../../../src/ops/alerts/alert-notices.ts';
+import { startHookSender } from '../../../src/ops/alerts/operations-sender.ts';
 import {
   clearOperationsUrl,
   endpointAlertsOf,
@@ -13,21 +15,41 @@ import { operationsSecretPlace } from '../../../src/ops/alerts/sealed-columns.ts
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { makeAddressGuard, shownUrl } from '../../../src/platform/http/outbound-url.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { publicAlertId } from '../../../src/platform/public-ids.ts';
+import { makeHttpSender } from '../../../src/platform/sender/http-sender.ts';
 import { runAdmin } from '../../support/admin-cli.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
 import { addEndpoint, type FreshTenant, freshTenant, testSecretBox } from '../../support/test-accounts.ts';
+import { createTestDatabase } from '../../support/test-database.ts';
+import { testSettings } from '../../support/test-settings.ts';
 import { answer, eventually, startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { publish } from '../replays/replay-fixtures.ts';
-import { type OperationsStack, startOperationsStack } from './operations-stack.ts';
 
-let stack: OperationsStack;
+let stack: Awaited<ReturnType<typeof startStack>>;
 let tenant: FreshTenant;
 let receiver: WebhookReceiver;
 let endpointId: string;
 
 beforeAll(async () => {
-  stack = await startOperationsStack({ alertScheduleMs: [1_000, 1_000] });
+  stack = await startStack();
 });
 afterAll(() => stack?.stop());
+
+/** What sends alerts: PostgreSQL and a loop, no Temporal. */
+async function startStack() {
+  const store = await createTestDatabase(20);
+  const guard = makeAddressGuard({ allowCidrs: ['127.0.0.0/8'] });
+  const sender = makeHttpSender({ guard, allowHttp: true, connectTimeoutMs: 2_000, totalTimeoutMs: 5_000 });
+  const sending = { sender, secretBox: testSecretBox, timeoutMs: 5_000, logger: silentLogger };
+  const { database } = store;
+  const loop = startHookSender({ ...sending, database, alertScheduleMs: [1_000, 1_000] });
+  const stop = async () => {
+    await loop.stop();
+    await sender.close();
+    await store.close();
+  };
+  return { database, settings: testSettings(store.url), stop };
+}
 
 beforeEach(async () => {
   tenant = await freshTenant(stack.database);
@@ -54,11 +76,8 @@ async function raise(alert: 'failing' | 'disabled' | 'recovered' = 'failing'): P
 
 const lastAlert = async () => (await endpointAlertsOf(tools(), tenant.wabaId))[0];
 const isState = (state: string) => eventually(state, async () => (await lastAlert())?.state === state);
-const tasksOf = (uuid: string) =>
-  query(stack.database, 'select 1 from workflow_tasks where workflow_id = :uuid', {
-    uuid: alertWorkflowId(uuid),
-  });
-const resultOf = (uuid: string) => stack.client.workflow.getHandle(alertWorkflowId(uuid)).result();
+const dueNow = (uuid: string) =>
+  execute(stack.database, 'update alert_notices set due_at = now() where id = :uuid', { uuid });
 
 describe('an alert about an endpoint', () => {
   test('goes to the operations URL, signed with its own secret, in an envelope that is no event', async () => {
@@ -104,22 +123,19 @@ describe('an alert about an endpoint', () => {
     expect(
       Object.keys(headers).filter((name) => /^x-service-(event|delivery|sequence|attempt)/.test(name)),
     ).toEqual([]);
-    expect(await resultOf(uuid)).toBe('Delivered with 200 at attempt 1.');
-    expect(await tasksOf(uuid)).toEqual([]);
+    expect(await query(stack.database, 'select 1 from workflow_tasks')).toEqual([]);
   });
 
-  test('is repeated with the same id and bytes until it is taken; why not, the pending activity says', async () => {
+  test('is repeated with the same id and bytes until it is taken; why not, the list says', async () => {
     await setUrl();
     receiver.behave(answer(503, { 'retry-after': '3' }));
-    const uuid = await raise('disabled');
-    const handle = stack.client.workflow.getHandle(alertWorkflowId(uuid));
-    await eventually('it says why', async () => {
-      const found = await handle.describe().catch(() => null);
-      const message = found?.raw.pendingActivities?.[0]?.lastFailure?.message ?? '';
-      return /returned 503.*Next at \d{4}/.test(message);
+    await raise('disabled');
+    await eventually('it says why', async () => (await lastAlert())?.lastError, {
+      is: 'the endpoint returned 503',
     });
     receiver.behave(answer(204));
     await isState('delivered');
+    expect(await lastAlert()).toMatchObject({ attempts: 2, lastError: null });
     expect(receiver.received).toHaveLength(2);
     expect(new Set(receiver.received.map(({ body }) => body)).size).toBe(1);
     expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
@@ -127,28 +143,21 @@ describe('an alert about an endpoint', () => {
     expect((second?.arrivedMs ?? 0) - (first?.arrivedMs ?? 0)).toBeGreaterThan(2_900);
   });
 
-  test('is given up after the last attempt, as a failed workflow', async () => {
+  test('is given up after the last attempt', async () => {
     await setUrl();
     receiver.behave(answer(500));
     const uuid = await raise();
     await isState('given_up');
-    await expect(resultOf(uuid)).rejects.toMatchObject({ cause: { type: 'AlertFailed' } });
     expect(receiver.received).toHaveLength(3);
-    expect(await lastAlert()).toMatchObject({
-      state: 'given_up',
-      attempts: 3,
-      lastError: 'the endpoint returned 500',
-    });
-    expect(await tasksOf(uuid)).toEqual([]);
+    const failed = { state: 'given_up', attempts: 3, lastError: 'the endpoint returned 500' };
+    expect(await lastAlert()).toMatchObject(failed);
+    await dueNow(uuid);
+    await sleep(1_500);
+    expect(receiver.received).toHaveLength(3);
   });
 
-  test('is given up at once when it is cancelled, answered with 410, or the URL is removed', async () => {
+  test('is given up at once when it is answered with 410, or the URL is removed', async () => {
     await setUrl();
-    receiver.behave(answer(500, { 'retry-after': '60' }));
-    const cancelled = await raise();
-    await eventually('first attempt', async () => (await lastAlert())?.attempts, { is: 1 });
-    await stack.client.workflow.getHandle(alertWorkflowId(cancelled)).cancel();
-    await isState('given_up');
     receiver.behave(answer(410));
     await raise();
     await eventually('410', async () => (await lastAlert())?.lastError, {
@@ -156,15 +165,41 @@ describe('an alert about an endpoint', () => {
     });
     receiver.behave(answer(500, { 'retry-after': '1' }));
     await raise();
-    await eventually('third alert', async () => (await lastAlert())?.attempts, { is: 1 });
+    await eventually('second alert', async () => (await lastAlert())?.attempts, { is: 1 });
     await clearOperationsUrl(tools(), tenant.wabaId);
     await isState('given_up');
     expect((await lastAlert())?.lastError).toBe('the WABA has no operations URL any more');
   });
 
+  test('of one WABA whose URL hangs hold up no other, however many they are', async () => {
+    const hanging = await startReceiver(() => new Promise(() => {}));
+    onTestFinished(() => hanging.close());
+    await setOperationsUrl(tools(), tenant.wabaId, `${hanging.url}/operations`);
+    for (let n = 0; n < 40; n += 1) await raise();
+    await eventually('it hangs', () => hanging.received.length >= 8);
+    const other = await freshTenant(stack.database);
+    const { id } = await addEndpoint(stack.database, other.wabaId, `${receiver.url}/hook`);
+    await setOperationsUrl(tools(), other.wabaId, `${receiver.url}/operations`);
+    const notice = { wabaId: other.wabaId, endpointId: id, alert: 'failing' as const, reason: null };
+    await stack.database.transaction((trx) => insertNotice(trx, notice));
+    await eventually('the other has it', () => receiver.received.length, { is: 1 });
+    expect(hanging.received).toHaveLength(8);
+  });
+
+  test('is claimed by one of ten workers that look at the same moment', async () => {
+    await setUrl();
+    for (let round = 0; round < 5; round += 1) {
+      for (let n = 0; n < 8; n += 1) await raise();
+      const claim = () => claimNotices(stack.database, { leaseMs: 60_000, busy: [] });
+      const claimed = (await Promise.all(Array.from({ length: 10 }, claim))).flat();
+      const sent = receiver.received.map(({ headers }) => headers['webhook-id']);
+      const all = [...claimed.map(({ uuid }) => publicAlertId(uuid)), ...sent];
+      expect(new Set(all).size).toBe(all.length);
+    }
+  });
+
   test('is kept and sent nowhere while the WABA has no operations URL', async () => {
-    const uuid = await raise('recovered');
-    expect(await tasksOf(uuid)).toEqual([]);
+    await raise('recovered');
     expect(await lastAlert()).toMatchObject({ alert: 'endpoint.recovered', state: 'given_up', attempts: 0 });
     const { wabaId } = await freshTenant(stack.database);
     expect(await endpointAlertsOf(tools(), wabaId)).toEqual([]);
@@ -185,9 +220,8 @@ describe('alerts never go to webhook endpoints', () => {
   test('a URL that has become one is not sent to', async () => {
     await setUrl('/later-a-hook');
     await addEndpoint(stack.database, tenant.wabaId, `${receiver.url}/later-a-hook`);
-    const uuid = await raise();
+    await raise();
     await isState('given_up');
-    await expect(resultOf(uuid)).rejects.toThrow();
     expect(receiver.received).toEqual([]);
     expect((await lastAlert())?.lastError).toBe('the operations URL is now the URL of a webhook endpoint');
   });
@@ -207,9 +241,8 @@ describe('the operations URL', () => {
       });
     }
     await setOperationsUrl(tools(['10.0.0.0/8']), tenant.wabaId, 'http://10.0.0.1/');
-    const uuid = await raise();
+    await raise();
     await isState('given_up');
-    await expect(resultOf(uuid)).rejects.toThrow();
     expect((await lastAlert())?.lastError).toMatch(/^blocked_address/);
   });
 

@@ -3,11 +3,9 @@ import { Worker } from '@temporalio/worker';
 import type { MailSender } from '../../../src/features/mail/smtp.ts';
 import { type Config, loadConfig } from '../../../src/platform/config/config.ts';
 import { parseEncryptionKeys } from '../../../src/platform/crypto/secret-box.ts';
-import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import type { Logger } from '../../../src/platform/logger.ts';
 import { openObjectStore } from '../../../src/platform/object-store/object-store.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
-import { makeHttpSender } from '../../../src/platform/sender/http-sender.ts';
 import {
   connectTemporal,
   registerSearchAttributes,
@@ -42,7 +40,6 @@ export type OperationsStack = {
 export async function startOperationsStack(
   options: {
     maxOpenPerEndpoint?: number;
-    alertScheduleMs?: number[];
     mailSender?: MailSender;
     mailScheduleMs?: number[];
     withWorker?: boolean;
@@ -59,22 +56,14 @@ export async function startOperationsStack(
   await registerSearchAttributes(connection, config.temporal.namespace);
   const workflowBundle = await loadWorkflowBundle(silentLogger);
   const queues = taskQueues(config.temporal.taskQueuePrefix);
-  const sender = makeHttpSender({
-    guard: makeAddressGuard({ allowCidrs: config.webhooks.allowCidrs }),
-    allowHttp: true,
-    connectTimeoutMs: 2_000,
-    totalTimeoutMs: 5_000,
-  });
   const { database } = store;
   const objectStore = openObjectStore(config.objectStore);
   const encryptionKeys = parseEncryptionKeys(config.encryptionKeys);
   const tools = {
     database,
     objectStore,
-    sender,
     secretBox: testSecretBox,
     encryptionKeys,
-    timeoutMs: 5_000,
     logger,
     mailSender: null,
     ...limits,
@@ -116,7 +105,6 @@ export async function startOperationsStack(
   const stop = async () => {
     await starter.stop();
     await Promise.all(stops.map((end) => end()));
-    await sender.close();
     objectStore.close();
     await connection.close();
     await store.close();

@@ -1,23 +1,19 @@
-import { newWebhookSecret } from '../../../src/engine/endpoint/webhook-signature.ts';
 import { startReplay } from '../../../src/features/replays/replays.ts';
-import { alertWorkflowId, insertNotice } from '../../../src/ops/alerts/alert-notices.ts';
-import { saveOperationsUrl } from '../../../src/ops/alerts/operations-url.ts';
-import { operationsSecretPlace } from '../../../src/ops/alerts/sealed-columns.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { publish, settleLive } from '../../integration/replays/replay-fixtures.ts';
-import { addEndpoint, testSecretBox } from '../test-accounts.ts';
-import { answer, type Behaviour, eventually } from '../webhook-receiver.ts';
+import { addEndpoint } from '../test-accounts.ts';
+import { eventually } from '../webhook-receiver.ts';
 import { ended, type Recorded, waitsForRetry } from './record-deliveries.ts';
 import { type RecordingStack, WABA } from './recording-stack.ts';
 
 /** By more than a page above what a replay may have open at one endpoint, so that it waits for one that takes nothing. */
 const MORE_THAN_FIT = 6_000;
 
-/** Runs of `replayDeliveries` and `sendEndpointAlert`. */
+/** Runs of `replayDeliveries`. */
 export async function recordOperations(stack: RecordingStack): Promise<Recorded> {
   const { database, receiver } = stack;
-  const { id: endpointId } = await addEndpoint(database, WABA, `${receiver.url}/hook`);
+  await addEndpoint(database, WABA, `${receiver.url}/hook`);
   const setMode = (mode: string) => execute(database, 'update endpoint_health set mode = :mode', { mode });
   await setMode('disabled');
   await publish(database, WABA, { count: 30, keys: 10 });
@@ -33,7 +29,6 @@ export async function recordOperations(stack: RecordingStack): Promise<Recorded>
     'replay-deliveries-done': done,
     'replay-deliveries-cancelled': cancelled,
     'replay-deliveries-paused-and-resumed': paused,
-    ...(await recordAlerts(stack, endpointId)),
   };
 }
 
@@ -100,31 +95,4 @@ async function pausedReplay(stack: RecordingStack): Promise<string> {
     return (await handle.describe()).status.name !== 'RUNNING';
   });
   return workflowId;
-}
-
-async function recordAlerts(stack: RecordingStack, endpointId: string): Promise<Recorded> {
-  const { database, receiver } = stack;
-  const secretSealed = testSecretBox.seal(newWebhookSecret(), operationsSecretPlace(WABA));
-  await saveOperationsUrl(database, WABA, { url: `${receiver.url}/operations`, secretSealed });
-  const send = async (behaviour: Behaviour): Promise<string> => {
-    receiver.behave(behaviour);
-    const alert = { wabaId: WABA, endpointId, alert: 'failing' as const, reason: 'recorded' };
-    const uuid = await database.transaction((trx) => insertNotice(trx, alert));
-    const workflowId = alertWorkflowId(uuid ?? '');
-    await started(stack, workflowId);
-    return workflowId;
-  };
-  const delivered = await send(answer(200));
-  await ended(stack, delivered);
-  const givenUp = await send(answer(410));
-  await ended(stack, givenUp);
-  const cancelled = await send(answer(500, { 'retry-after': '60' }));
-  await waitsForRetry(stack, cancelled);
-  await stack.client.workflow.getHandle(cancelled).cancel();
-  await ended(stack, cancelled);
-  return {
-    'send-endpoint-alert-delivered': delivered,
-    'send-endpoint-alert-given-up': givenUp,
-    'send-endpoint-alert-cancelled': cancelled,
-  };
 }

@@ -13,7 +13,7 @@ from .files import CHUNK_BYTES, File, upload_call, whole_file
 from .generated.models import TemplateMedia, UploadedMedia
 from .generated.requests import ExportRequest
 from .generated.async_api import AsyncApi
-from .generated_platform.async_api import AsyncApi as PlatformApi
+from .generated.platform.async_api import AsyncApi as PlatformApi
 from .retries import RetryPolicy
 from .streams import EventReader, StreamedEvent
 

@@ -13,7 +13,7 @@ from .files import CHUNK_BYTES, File, upload_call, whole_file
 from .generated.models import TemplateMedia, UploadedMedia
 from .generated.requests import ExportRequest
 from .generated.sync_api import SyncApi
-from .generated_platform.sync_api import SyncApi as PlatformApi
+from .generated.platform.sync_api import SyncApi as PlatformApi
 from .retries import RetryPolicy
 from .streams import EventReader, StreamedEvent
 

@@ -1,3 +1,3 @@
 """Types of responses of the platform API."""
 
-from .generated_platform.models import *  # noqa: F403
+from .generated.platform.models import *  # noqa: F403

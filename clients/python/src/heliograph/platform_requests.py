@@ -1,3 +1,3 @@
 """Types of the bodies of requests to the platform API."""
 
-from .generated_platform.requests import *  # noqa: F403
+from .generated.platform.requests import *  # noqa: F403

@@ -51,7 +51,8 @@ const ABOUT_BATCH: About = {
     'Only for endpoints with `bufferSeconds`. A 2xx response accepts all of them, anything else none. One message alone comes as `message`.',
 };
 
-const HEADER_DESCRIPTIONS: Readonly<Record<string, string>> = {
+/** What the headers of a webhook say. */
+export const HEADER_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'webhook-id': 'Our id of the event, the same over attempts and endpoints. Deduplicate by it.',
   'webhook-timestamp': 'When this attempt was made, in seconds since 1970.',
   'webhook-signature':

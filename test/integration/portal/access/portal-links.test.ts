@@ -62,7 +62,10 @@ test('a link opens the portal of its tenant once, and is in no row, and in no en
     `select action from audit_log where target = 'user asha@store.example' and tenant_id = (select id from tenants where external_id = :name) order by id`,
     { name: shop.name },
   );
-  expect(actions.map(({ action }) => action)).toEqual(['user.portal_link_created', 'user.signed_in']);
+  expect(actions.map(({ action }) => action)).toEqual([
+    'user.portal_link_created',
+    'user.portal_session_opened',
+  ]);
 });
 
 test('a preview of a link, however often it looks, uses nothing up', async () => {

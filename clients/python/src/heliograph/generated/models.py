@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from .._model import Model
+from heliograph._model import Model
 
 
 class AccountIdentity(Model):

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
-from .._sync_core import SyncCore
-from .._request import new_idempotency_key, parse_any, path_part, with_cursor
+from heliograph._sync_core import SyncCore
+from heliograph._request import new_idempotency_key, parse_any, path_part, with_cursor
 from . import models, requests
 
 _START_REPLAY: TypeAdapter[models.ReplayCount | models.Replay] = TypeAdapter(models.ReplayCount | models.Replay)

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from .._model import Model
+from heliograph._model import Model
 
 
 class Brand(Model):
@@ -105,7 +105,7 @@ class NewSetupLink(Model):
 
 class OperationEvent(Model):
     id: str
-    type: Literal["tenant.created", "tenant.updated", "tenant.suspended", "tenant.resumed", "tenant.removed", "waba.saved", "waba.removed", "waba.numbers_changed", "number.connected", "setup_link.done", "setup_link.failed", "setup_link.expired", "key.created", "key.updated", "key.revoked", "endpoint.created", "endpoint.updated", "endpoint.paused", "endpoint.disabled", "endpoint.enabled", "endpoint.deleted", "alert.opened", "alert.resolved", "erasure.done"] | str
+    type: Literal["tenant.created", "tenant.updated", "tenant.suspended", "tenant.resumed", "tenant.removed", "waba.saved", "waba.numbers_changed", "number.connected", "setup_link.done", "setup_link.failed", "setup_link.expired", "waba.removed", "key.created", "key.updated", "key.revoked", "endpoint.created", "endpoint.updated", "endpoint.paused", "endpoint.disabled", "endpoint.enabled", "endpoint.deleted", "user.invited", "user.uninvited", "user.created", "user.updated", "user.disabled", "user.enabled", "user.removed", "portal_session.created", "portal_session.opened", "portal_session.ended", "alert.opened", "alert.resolved", "erasure.done"] | str
     occurred_at: datetime = Field(alias="occurredAt")
     sequence: int
     tenant: OperationEventTenant | None

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
-from .._async_core import AsyncCore
-from .._request import new_idempotency_key, parse_any, path_part, with_cursor
+from heliograph._async_core import AsyncCore
+from heliograph._request import new_idempotency_key, parse_any, path_part, with_cursor
 from . import models, requests
 
 _PUT_TENANT_ENDPOINT: TypeAdapter[models.WebhookEndpoint | models.CreatedWebhookEndpoint] = TypeAdapter(models.WebhookEndpoint | models.CreatedWebhookEndpoint)
@@ -339,7 +339,7 @@ class AsyncApi(AsyncCore):
     async def put_operations_hook(self, hook_ref: str, body: requests.OperationsHookInput) -> models.SavedOperationsHook:
         """Have operation events sent to a URL.
 
-        Adds a hook (201) with `secret`, which is shown this once; it gets the events from now on. Repeated: 200, `secret` is null, and what is left out stays. Each event is a POST, signed by Standard Webhooks, with the event as `GET /api/platform/operation-events` has it; its `webhook-id` is the id of the event, the same at every attempt. The events come in the order of the feed: one that is not accepted with a 2xx is sent again after 5 seconds, later after up to 30 minutes, and the others wait. A hook that accepts nothing for 3 days, or returns 410, is disabled; with `state` `enabled` it continues where it stopped.
+        Adds a hook (201) with `secret`, which is shown this once; it gets the events from now on. Repeated: 200, `secret` is null, and what is left out stays. Each event is a POST, signed by Standard Webhooks, with the event as `GET /api/platform/operation-events` has it; its `webhook-id` is the id of the event, the same at every attempt. The events of each tenant come in the order of the feed: one that is not accepted with a 2xx is sent again after 5 seconds, later after up to 30 minutes, and those of its tenant behind it wait. A hook that accepts nothing for 3 days, or returns 410, is disabled; with `state` `enabled` it continues where it stopped.
 
         Scope: `endpoints`.
         """

@@ -4,6 +4,8 @@ export type ClientOptions = {
     baseUrl: `${string}://${string}` | (string & {});
 };
 
+export type Webhooks = ReceiveTenantCreatedEventWebhookRequest | ReceiveTenantUpdatedEventWebhookRequest | ReceiveTenantSuspendedEventWebhookRequest | ReceiveTenantResumedEventWebhookRequest | ReceiveTenantRemovedEventWebhookRequest | ReceiveWabaSavedEventWebhookRequest | ReceiveWabaNumbersChangedEventWebhookRequest | ReceiveNumberConnectedEventWebhookRequest | ReceiveSetupLinkDoneEventWebhookRequest | ReceiveSetupLinkFailedEventWebhookRequest | ReceiveSetupLinkExpiredEventWebhookRequest | ReceiveWabaRemovedEventWebhookRequest | ReceiveKeyCreatedEventWebhookRequest | ReceiveKeyUpdatedEventWebhookRequest | ReceiveKeyRevokedEventWebhookRequest | ReceiveEndpointCreatedEventWebhookRequest | ReceiveEndpointUpdatedEventWebhookRequest | ReceiveEndpointPausedEventWebhookRequest | ReceiveEndpointDisabledEventWebhookRequest | ReceiveEndpointEnabledEventWebhookRequest | ReceiveEndpointDeletedEventWebhookRequest | ReceiveUserInvitedEventWebhookRequest | ReceiveUserUninvitedEventWebhookRequest | ReceiveUserCreatedEventWebhookRequest | ReceiveUserUpdatedEventWebhookRequest | ReceiveUserDisabledEventWebhookRequest | ReceiveUserEnabledEventWebhookRequest | ReceiveUserRemovedEventWebhookRequest | ReceivePortalSessionCreatedEventWebhookRequest | ReceivePortalSessionOpenedEventWebhookRequest | ReceivePortalSessionEndedEventWebhookRequest | ReceiveAlertOpenedEventWebhookRequest | ReceiveAlertResolvedEventWebhookRequest | ReceiveErasureDoneEventWebhookRequest;
+
 /**
  * Brand
  */
@@ -220,7 +222,7 @@ export type NewWebhookEndpoint = {
  */
 export type OperationEvent = {
     id: string;
-    type: 'tenant.created' | 'tenant.updated' | 'tenant.suspended' | 'tenant.resumed' | 'tenant.removed' | 'waba.saved' | 'waba.removed' | 'waba.numbers_changed' | 'number.connected' | 'setup_link.done' | 'setup_link.failed' | 'setup_link.expired' | 'key.created' | 'key.updated' | 'key.revoked' | 'endpoint.created' | 'endpoint.updated' | 'endpoint.paused' | 'endpoint.disabled' | 'endpoint.enabled' | 'endpoint.deleted' | 'alert.opened' | 'alert.resolved' | 'erasure.done';
+    type: 'tenant.created' | 'tenant.updated' | 'tenant.suspended' | 'tenant.resumed' | 'tenant.removed' | 'waba.saved' | 'waba.numbers_changed' | 'number.connected' | 'setup_link.done' | 'setup_link.failed' | 'setup_link.expired' | 'waba.removed' | 'key.created' | 'key.updated' | 'key.revoked' | 'endpoint.created' | 'endpoint.updated' | 'endpoint.paused' | 'endpoint.disabled' | 'endpoint.enabled' | 'endpoint.deleted' | 'user.invited' | 'user.uninvited' | 'user.created' | 'user.updated' | 'user.disabled' | 'user.enabled' | 'user.removed' | 'portal_session.created' | 'portal_session.opened' | 'portal_session.ended' | 'alert.opened' | 'alert.resolved' | 'erasure.done';
     occurredAt: string;
     sequence: number;
     tenant: {
@@ -3537,3 +3539,309 @@ export type TestOperationsHookResponses = {
 };
 
 export type TestOperationsHookResponse = TestOperationsHookResponses[keyof TestOperationsHookResponses];
+
+export type ReceiveTenantCreatedEventWebhookPayload = OperationEvent;
+
+export type ReceiveTenantCreatedEventWebhookRequest = {
+    body: ReceiveTenantCreatedEventWebhookPayload;
+    key: 'tenant.created';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveTenantUpdatedEventWebhookPayload = OperationEvent;
+
+export type ReceiveTenantUpdatedEventWebhookRequest = {
+    body: ReceiveTenantUpdatedEventWebhookPayload;
+    key: 'tenant.updated';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveTenantSuspendedEventWebhookPayload = OperationEvent;
+
+export type ReceiveTenantSuspendedEventWebhookRequest = {
+    body: ReceiveTenantSuspendedEventWebhookPayload;
+    key: 'tenant.suspended';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveTenantResumedEventWebhookPayload = OperationEvent;
+
+export type ReceiveTenantResumedEventWebhookRequest = {
+    body: ReceiveTenantResumedEventWebhookPayload;
+    key: 'tenant.resumed';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveTenantRemovedEventWebhookPayload = OperationEvent;
+
+export type ReceiveTenantRemovedEventWebhookRequest = {
+    body: ReceiveTenantRemovedEventWebhookPayload;
+    key: 'tenant.removed';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveWabaSavedEventWebhookPayload = OperationEvent;
+
+export type ReceiveWabaSavedEventWebhookRequest = {
+    body: ReceiveWabaSavedEventWebhookPayload;
+    key: 'waba.saved';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveWabaNumbersChangedEventWebhookPayload = OperationEvent;
+
+export type ReceiveWabaNumbersChangedEventWebhookRequest = {
+    body: ReceiveWabaNumbersChangedEventWebhookPayload;
+    key: 'waba.numbers_changed';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveNumberConnectedEventWebhookPayload = OperationEvent;
+
+export type ReceiveNumberConnectedEventWebhookRequest = {
+    body: ReceiveNumberConnectedEventWebhookPayload;
+    key: 'number.connected';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveSetupLinkDoneEventWebhookPayload = OperationEvent;
+
+export type ReceiveSetupLinkDoneEventWebhookRequest = {
+    body: ReceiveSetupLinkDoneEventWebhookPayload;
+    key: 'setup_link.done';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveSetupLinkFailedEventWebhookPayload = OperationEvent;
+
+export type ReceiveSetupLinkFailedEventWebhookRequest = {
+    body: ReceiveSetupLinkFailedEventWebhookPayload;
+    key: 'setup_link.failed';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveSetupLinkExpiredEventWebhookPayload = OperationEvent;
+
+export type ReceiveSetupLinkExpiredEventWebhookRequest = {
+    body: ReceiveSetupLinkExpiredEventWebhookPayload;
+    key: 'setup_link.expired';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveWabaRemovedEventWebhookPayload = OperationEvent;
+
+export type ReceiveWabaRemovedEventWebhookRequest = {
+    body: ReceiveWabaRemovedEventWebhookPayload;
+    key: 'waba.removed';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveKeyCreatedEventWebhookPayload = OperationEvent;
+
+export type ReceiveKeyCreatedEventWebhookRequest = {
+    body: ReceiveKeyCreatedEventWebhookPayload;
+    key: 'key.created';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveKeyUpdatedEventWebhookPayload = OperationEvent;
+
+export type ReceiveKeyUpdatedEventWebhookRequest = {
+    body: ReceiveKeyUpdatedEventWebhookPayload;
+    key: 'key.updated';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveKeyRevokedEventWebhookPayload = OperationEvent;
+
+export type ReceiveKeyRevokedEventWebhookRequest = {
+    body: ReceiveKeyRevokedEventWebhookPayload;
+    key: 'key.revoked';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveEndpointCreatedEventWebhookPayload = OperationEvent;
+
+export type ReceiveEndpointCreatedEventWebhookRequest = {
+    body: ReceiveEndpointCreatedEventWebhookPayload;
+    key: 'endpoint.created';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveEndpointUpdatedEventWebhookPayload = OperationEvent;
+
+export type ReceiveEndpointUpdatedEventWebhookRequest = {
+    body: ReceiveEndpointUpdatedEventWebhookPayload;
+    key: 'endpoint.updated';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveEndpointPausedEventWebhookPayload = OperationEvent;
+
+export type ReceiveEndpointPausedEventWebhookRequest = {
+    body: ReceiveEndpointPausedEventWebhookPayload;
+    key: 'endpoint.paused';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveEndpointDisabledEventWebhookPayload = OperationEvent;
+
+export type ReceiveEndpointDisabledEventWebhookRequest = {
+    body: ReceiveEndpointDisabledEventWebhookPayload;
+    key: 'endpoint.disabled';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveEndpointEnabledEventWebhookPayload = OperationEvent;
+
+export type ReceiveEndpointEnabledEventWebhookRequest = {
+    body: ReceiveEndpointEnabledEventWebhookPayload;
+    key: 'endpoint.enabled';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveEndpointDeletedEventWebhookPayload = OperationEvent;
+
+export type ReceiveEndpointDeletedEventWebhookRequest = {
+    body: ReceiveEndpointDeletedEventWebhookPayload;
+    key: 'endpoint.deleted';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUserInvitedEventWebhookPayload = OperationEvent;
+
+export type ReceiveUserInvitedEventWebhookRequest = {
+    body: ReceiveUserInvitedEventWebhookPayload;
+    key: 'user.invited';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUserUninvitedEventWebhookPayload = OperationEvent;
+
+export type ReceiveUserUninvitedEventWebhookRequest = {
+    body: ReceiveUserUninvitedEventWebhookPayload;
+    key: 'user.uninvited';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUserCreatedEventWebhookPayload = OperationEvent;
+
+export type ReceiveUserCreatedEventWebhookRequest = {
+    body: ReceiveUserCreatedEventWebhookPayload;
+    key: 'user.created';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUserUpdatedEventWebhookPayload = OperationEvent;
+
+export type ReceiveUserUpdatedEventWebhookRequest = {
+    body: ReceiveUserUpdatedEventWebhookPayload;
+    key: 'user.updated';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUserDisabledEventWebhookPayload = OperationEvent;
+
+export type ReceiveUserDisabledEventWebhookRequest = {
+    body: ReceiveUserDisabledEventWebhookPayload;
+    key: 'user.disabled';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUserEnabledEventWebhookPayload = OperationEvent;
+
+export type ReceiveUserEnabledEventWebhookRequest = {
+    body: ReceiveUserEnabledEventWebhookPayload;
+    key: 'user.enabled';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUserRemovedEventWebhookPayload = OperationEvent;
+
+export type ReceiveUserRemovedEventWebhookRequest = {
+    body: ReceiveUserRemovedEventWebhookPayload;
+    key: 'user.removed';
+    path?: never;
+    query?: never;
+};
+
+export type ReceivePortalSessionCreatedEventWebhookPayload = OperationEvent;
+
+export type ReceivePortalSessionCreatedEventWebhookRequest = {
+    body: ReceivePortalSessionCreatedEventWebhookPayload;
+    key: 'portal_session.created';
+    path?: never;
+    query?: never;
+};
+
+export type ReceivePortalSessionOpenedEventWebhookPayload = OperationEvent;
+
+export type ReceivePortalSessionOpenedEventWebhookRequest = {
+    body: ReceivePortalSessionOpenedEventWebhookPayload;
+    key: 'portal_session.opened';
+    path?: never;
+    query?: never;
+};
+
+export type ReceivePortalSessionEndedEventWebhookPayload = OperationEvent;
+
+export type ReceivePortalSessionEndedEventWebhookRequest = {
+    body: ReceivePortalSessionEndedEventWebhookPayload;
+    key: 'portal_session.ended';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveAlertOpenedEventWebhookPayload = OperationEvent;
+
+export type ReceiveAlertOpenedEventWebhookRequest = {
+    body: ReceiveAlertOpenedEventWebhookPayload;
+    key: 'alert.opened';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveAlertResolvedEventWebhookPayload = OperationEvent;
+
+export type ReceiveAlertResolvedEventWebhookRequest = {
+    body: ReceiveAlertResolvedEventWebhookPayload;
+    key: 'alert.resolved';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveErasureDoneEventWebhookPayload = OperationEvent;
+
+export type ReceiveErasureDoneEventWebhookRequest = {
+    body: ReceiveErasureDoneEventWebhookPayload;
+    key: 'erasure.done';
+    path?: never;
+    query?: never;
+};

@@ -1,0 +1,24 @@
+import type { Knex } from 'knex';
+import { createIndexConcurrently } from '../concurrent-index.ts';
+
+/** What the sender of alerts and operation events knows of each. What an earlier release adds is due at once. */
+export async function up(knex: Knex): Promise<void> {
+  await knex.raw(`
+    -- The next attempt; while one is under way, the end of its lease.
+    alter table alert_notices add column if not exists due_at timestamptz not null default now();
+    -- Tenants whose events wait while those of others go on. An earlier release sends nothing of these.
+    alter table operations_hooks add column if not exists held jsonb not null default '[]';
+  `);
+  await createIndexConcurrently(
+    knex,
+    'alert_notices_due',
+    'on alert_notices (due_at) where delivered_at is null and given_up_at is null',
+  );
+}
+
+export async function down(knex: Knex): Promise<void> {
+  await knex.raw('drop index concurrently if exists alert_notices_due');
+  await knex.raw('alter table alert_notices drop due_at; alter table operations_hooks drop held');
+}
+
+export const config = { transaction: false };
