@@ -3,6 +3,9 @@ import { findWaba, listPhoneNumbers, openAccessToken } from '../../../src/featur
 import { numberPin } from '../../../src/features/accounts/number-pins.ts';
 import { forgetOldSetupLinks } from '../../../src/features/setup-links/setup-link-store.ts';
 import { expireSetupLinks } from '../../../src/features/setup-links/setup-links.ts';
+import { removeTenant, removeWaba } from '../../../src/ops/erasures/account-removal.ts';
+import { readOperationEvents } from '../../../src/ops/feed/operation-events.ts';
+import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query, queryColumn } from '../../../src/platform/postgres/sql.ts';
 import { freshTenant, testSecretBox } from '../../support/test-accounts.ts';
@@ -75,6 +78,15 @@ describe('a number is connected', () => {
       'setup_link.done',
     ]);
     expect(await tasksOf(id)).toBe(0);
+    const asked = { types: ['setup_link.*', 'number.*'], tenantId: shop.tenantId, after: '0', limit: 100 };
+    const { events } = await readOperationEvents(database, asked);
+    expect(events.map(({ type, wabaId, data }) => ({ type, wabaId, data }))).toEqual(
+      ['number.connected', 'setup_link.done'].map((type) => ({
+        type,
+        wabaId: shop.wabaId,
+        data: { setupLinkId: own.id, phoneNumberId: shop.number },
+      })),
+    );
     const visit = await stack.setup.see(own);
     expect(visit?.returnUrl).toBe(
       `https://crm.example/done?setupLink=${own.id}&status=done&wabaId=${shop.wabaId}&phoneNumberId=${shop.number}&state=visit-42`,
@@ -527,6 +539,21 @@ describe('a link that is over', () => {
     });
     expect(await forgetOldSetupLinks(database, 100)).toBe(1);
     expect((await linkOf(stack, open.id)).state).toBe('open');
+  });
+
+  test('removing the WABA ends the link by which it came, and removing the tenant forgets its links', async () => {
+    const shop = await newCustomer(stack);
+    const { id, own } = await authorizedLink(stack, shop.tenantId, [shop.wabaId]);
+    stack.upstream.failNext('registerNumber', refusedWith(1));
+    expect(await run(stack, id)).toMatchObject({ end: 'failed' });
+    expect(await numberPin({ database, secretBox: testSecretBox }, shop.number)).toMatch(/^\d{6}$/);
+    const tools = { database, actor: OPERATOR_COMMAND };
+    await removeWaba(tools, shop.wabaId);
+    expect((await linkOf(stack, id)).state).toBe('revoked');
+    expect(await numberPin({ database, secretBox: testSecretBox }, shop.number)).toBeNull();
+    await expect(stack.setup.retry(own)).rejects.toMatchObject({ code: 'link_revoked' });
+    await removeTenant(tools, shop.tenantId);
+    await expect(linkOf(stack, id)).rejects.toThrow('there is no link');
   });
 
   test('a suspended tenant connects nothing', async () => {
