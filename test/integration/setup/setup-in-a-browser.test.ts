@@ -55,7 +55,7 @@ async function put({ database }: SetupWorld, id: string, columns: Record<string,
   await execute(
     database,
     `update setup_links set state = :state, choice = cast(:choice as jsonb), failure = cast(:failure as jsonb),
-            attention = cast(:attention as text[]), phone_number_id = :phone_number_id, authorized_at = now()
+            attention = cast(:attention as text[]), phone_number_id = :phone_number_id, authorized_at = now(), token_sealed = null
       where id = :id`,
     {
       ...row,
