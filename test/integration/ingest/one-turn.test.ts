@@ -308,19 +308,19 @@ describe('what another process changed meanwhile holds', () => {
   });
 
   test('an endpoint that takes nothing any more, and one that is back', async () => {
-    const stateOfNext = async (id: string) => {
-      const writes = await writesFor(message(id));
+    const next = async (id: string) => {
+      const way = await acknowledge(message(id));
       const text = `select q.state from delivery_queue q join events e on e.id = q.event_uuid where e.event_id = :id`;
-      return [writes, await query(database, text, { id })];
+      return [way, ...(await query<{ state: string }>(database, text, { id })).map(({ state }) => state)];
     };
     const stop = { probeAfterMs: 60_000, reason: 'it fails' };
-    expect(await stateOfNext('wamid.5')).toEqual([1, [{ state: 'claimed' }]]);
+    expect(await next('wamid.5')).toEqual(['at once', 'claimed']);
     await database.transaction((trx) => startProbing(trx, '1', stop));
-    expect((await stateOfNext('wamid.6'))[1]).toEqual([{ state: 'due' }]);
-    expect(await stateOfNext('wamid.7')).toEqual([1, [{ state: 'due' }]]);
+    expect(await next('wamid.6')).toEqual(['later', 'due']);
+    expect(await next('wamid.7')).toEqual(['at once', 'due']);
     await database.transaction((trx) => endProbing(trx, '1'));
-    await stateOfNext('wamid.8');
-    expect(await stateOfNext('wamid.9')).toEqual([1, [{ state: 'claimed' }]]);
+    expect(await next('wamid.8')).toEqual(['later', 'due']);
+    expect(await next('wamid.9')).toEqual(['at once', 'claimed']);
   });
 
   test('another name of the customer', async () => {
