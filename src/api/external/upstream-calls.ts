@@ -1,4 +1,4 @@
-import { AccessTokenProblem, openAccessToken } from '../../features/accounts/accounts.ts';
+import { AccessTokenProblem, openAccessToken } from '../../features/accounts/access-tokens.ts';
 import { sendErrorAdvice } from '../../features/messages/send/upstream-errors.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';

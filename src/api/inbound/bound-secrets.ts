@@ -1,5 +1,5 @@
 import type { SignedBody } from '../../engine/inbox/bodies.ts';
-import { findNumberOwners } from '../../features/accounts/accounts.ts';
+import { findNumberOwners } from '../../features/accounts/number-owners.ts';
 import { NO_WABA, phoneNumberIdOf, wabaIdOf } from '../../ingest/split/item-context.ts';
 import { upstreamRootOf } from '../../ingest/split/upstream-items.ts';
 import { items, member, sourceWithEdits, stringOf, type TextEdit } from '../../platform/json/json-text.ts';

@@ -1,14 +1,14 @@
 import { Type } from 'typebox';
 import {
+  listAnnotations,
+  type MessageAnnotation,
+} from '../../features/messages/conversations/message-annotations.ts';
+import {
   findMessage,
   listMessageStatuses,
   type MessageDetail,
   type MessageStatus,
 } from '../../features/messages/conversations/message-detail.ts';
-import {
-  listAnnotations,
-  type MessageAnnotation,
-} from '../../features/messages/conversations/message-list.ts';
 import { listParticipants, type Participant } from '../../features/messages/conversations/participants.ts';
 import { findThread } from '../../features/messages/conversations/thread.ts';
 import { localMessageId } from '../../features/messages/messages.ts';

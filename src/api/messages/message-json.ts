@@ -1,12 +1,14 @@
 import { type Static, Type } from 'typebox';
 import { CALL_STATES, callIdOf, readCall } from '../../features/messages/calls.ts';
 import {
-  type ConversationMessage,
   editedMessageJson,
   listAnnotations,
   type MessageAnnotation,
-  type MessageMedia,
   reactionEmoji,
+} from '../../features/messages/conversations/message-annotations.ts';
+import type {
+  ConversationMessage,
+  MessageMedia,
 } from '../../features/messages/conversations/message-list.ts';
 import { listParticipants, type Participant } from '../../features/messages/conversations/participants.ts';
 import type { MediaLink, MediaUrls } from '../../features/messages/media/media-urls.ts';

@@ -1,12 +1,44 @@
+import { type SecretBox, SecretBoxError } from '../../platform/crypto/secret-box.ts';
 import { GraphError, isTokenError } from '../../platform/graph/graph-error.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
-import { AccessTokenProblem } from './accounts.ts';
+import { findWaba } from './accounts.ts';
 import { askForNumbers } from './followed-numbers.ts';
+import { accessTokenPlace } from './sealed-columns.ts';
 
 const NO_TOKEN = 'There is no access token that can be used.';
 const MAX_PROBLEM_CHARS = 300;
+
+/** There is no access token to ask upstream with; an operator can change that. */
+export class AccessTokenProblem extends Error {
+  constructor(problem: string) {
+    super(problem);
+    this.name = 'AccessTokenProblem';
+  }
+}
+
+/** The upstream access token of a WABA. Throws AccessTokenProblem, with what an operator has to do. */
+export async function openAccessToken(
+  tools: { database: Database; secretBox: SecretBox },
+  wabaId: string,
+): Promise<string> {
+  const sealed = (await findWaba(tools.database, wabaId))?.accessTokenSealed ?? null;
+  if (sealed === null) {
+    throw new AccessTokenProblem(
+      `WABA ${wabaId} has no upstream access token. Set one with the admin command.`,
+    );
+  }
+  try {
+    return tools.secretBox.open(sealed, accessTokenPlace(wabaId));
+  } catch (error) {
+    if (!(error instanceof SecretBoxError)) throw error;
+    throw new AccessTokenProblem(
+      `The upstream access token of WABA ${wabaId} cannot be decrypted (${error.code}). ` +
+        'Put its key back into HELIOGRAPH_ENCRYPTION_KEYS or set the token anew.',
+    );
+  }
+}
 
 /** What upstream says against the access token; null: the failure is about something else. */
 export function tokenProblemOf(error: unknown): string | null {

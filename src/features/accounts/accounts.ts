@@ -1,72 +1,8 @@
 import { type Audited, recordBy } from '../../platform/audit/audit.ts';
-import { type SecretBox, SecretBoxError } from '../../platform/crypto/secret-box.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query, queryColumn, queryOne } from '../../platform/postgres/sql.ts';
+import { execute, query, queryOne } from '../../platform/postgres/sql.ts';
 import { checkName, checkRowId, checkUpstreamId, RequestError } from '../../platform/request-input.ts';
 import { setNewTenantQuotas } from './new-tenant-quotas.ts';
-import { accessTokenPlace } from './sealed-columns.ts';
-
-/** Whose a phone number is. `removed`: an operator took it, or its WABA, away. */
-export type NumberOwner = { wabaId: string; tenantId: string; removed: boolean };
-
-/** Which WABA and tenant each of these phone numbers belongs to; unknown numbers are absent. */
-export async function findNumberOwners(
-  trx: Database,
-  phoneNumberIds: readonly string[],
-): Promise<Map<string, NumberOwner>> {
-  if (phoneNumberIds.length === 0) return new Map();
-  const rows = await query<NumberOwner & { phoneNumberId: string }>(
-    trx,
-    `select n.phone_number_id as "phoneNumberId", n.waba_id as "wabaId", w.tenant_id as "tenantId",
-            n.detached or w.removed_at is not null as removed
-       from phone_numbers n join wabas w using (waba_id) where n.phone_number_id = any (:phoneNumberIds::text[])`,
-    { phoneNumberIds },
-  );
-  return new Map(rows.map(({ phoneNumberId, ...owner }) => [phoneNumberId, owner]));
-}
-
-export async function findKnownWabas(trx: Transaction, wabaIds: readonly string[]): Promise<Set<string>> {
-  const ids = await queryColumn<string>(
-    trx,
-    'select waba_id from wabas where waba_id = any (:wabaIds::text[]) and removed_at is null',
-    { wabaIds },
-  );
-  return new Set(ids);
-}
-
-/** As `findNumberOwners`, for what belongs to no number; WABAs that no tenant has are absent. */
-export async function findWabaOwners(
-  trx: Transaction,
-  wabaIds: readonly string[],
-): Promise<Map<string, NumberOwner>> {
-  if (wabaIds.length === 0) return new Map();
-  const rows = await query<NumberOwner>(
-    trx,
-    `select waba_id as "wabaId", tenant_id as "tenantId", false as removed
-       from wabas where waba_id = any (:wabaIds::text[]) and removed_at is null`,
-    { wabaIds },
-  );
-  return new Map(rows.map((owner) => [owner.wabaId, owner]));
-}
-
-/** As `findWabaOwners`, by the digits of a phone number, which one WABA alone has. */
-export async function findOwnersOfPhones(
-  trx: Transaction,
-  phones: readonly string[],
-): Promise<Map<string, NumberOwner>> {
-  if (phones.length === 0) return new Map();
-  const rows = await query<NumberOwner & { phone: string }>(
-    trx,
-    `select g.phone, min(n.waba_id) as "wabaId", min(w.tenant_id) as "tenantId", false as removed
-       from unnest(:phones::text[]) as g (phone)
-       join phone_numbers n on regexp_replace(n.display_phone_number, '\\D', '', 'g') = g.phone
-       join wabas w on w.waba_id = n.waba_id and w.removed_at is null
-      where n.removed_at is null and not n.detached
-      group by g.phone having count(distinct n.waba_id) = 1`,
-    { phones },
-  );
-  return new Map(rows.map(({ phone, ...owner }) => [phone, owner]));
-}
 
 /** Adds a tenant and returns its id, the `userId` of the API. */
 export async function insertTenant(database: Database, businessName: string): Promise<string> {
@@ -302,48 +238,6 @@ export async function renameTenant(
     await recordBy(trx, actor, { ...tenant, action: 'tenant.renamed' });
   });
   return { userId, businessName };
-}
-
-/** There is no access token to ask upstream with; an operator can change that. */
-export class AccessTokenProblem extends Error {
-  constructor(problem: string) {
-    super(problem);
-    this.name = 'AccessTokenProblem';
-  }
-}
-
-/** The upstream access token of a WABA. Throws AccessTokenProblem, with what an operator has to do. */
-export async function openAccessToken(
-  tools: { database: Database; secretBox: SecretBox },
-  wabaId: string,
-): Promise<string> {
-  const sealed = (await findWaba(tools.database, wabaId))?.accessTokenSealed ?? null;
-  if (sealed === null) {
-    throw new AccessTokenProblem(
-      `WABA ${wabaId} has no upstream access token. Set one with the admin command.`,
-    );
-  }
-  try {
-    return tools.secretBox.open(sealed, accessTokenPlace(wabaId));
-  } catch (error) {
-    if (!(error instanceof SecretBoxError)) throw error;
-    throw new AccessTokenProblem(
-      `The upstream access token of WABA ${wabaId} cannot be decrypted (${error.code}). ` +
-        'Put its key back into HELIOGRAPH_ENCRYPTION_KEYS or set the token anew.',
-    );
-  }
-}
-
-/** Which tenant has the WABA, or had it and its history is kept; null: no tenant. */
-export async function wabaHolder(
-  database: Database,
-  wabaId: string,
-): Promise<{ tenantId: string; removed: boolean } | null> {
-  return await queryOne(
-    database,
-    'select tenant_id as "tenantId", removed_at is not null as removed from wabas where waba_id = :wabaId',
-    { wabaId },
-  );
 }
 
 /** Takes a WABA out of use: its row stays without secrets. */

@@ -8,8 +8,13 @@ import type { Logger } from '../../platform/logger.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { retryDelayMs } from '../../platform/temporal/activity-kit.ts';
 import { finishAskedTask, finishTask } from '../../platform/temporal/workflow-tasks.ts';
-import { noteTokenRefused, noteTokenTaken, tokenProblemOf } from './access-tokens.ts';
-import { AccessTokenProblem, openAccessToken } from './accounts.ts';
+import {
+  AccessTokenProblem,
+  noteTokenRefused,
+  noteTokenTaken,
+  openAccessToken,
+  tokenProblemOf,
+} from './access-tokens.ts';
 import {
   beginNumberLookup,
   followNumbers,

@@ -11,7 +11,6 @@ import {
   RequestError,
 } from '../../platform/request-input.ts';
 import {
-  findNumberOwners,
   findWaba,
   knownTenant,
   knownWaba,
@@ -19,9 +18,9 @@ import {
   type PhoneNumber,
   savePhoneNumber,
   saveWaba,
-  wabaHolder,
 } from './accounts.ts';
 import { askForNumbersAgain } from './followed-numbers.ts';
+import { findNumberOwners, wabaHolder } from './number-owners.ts';
 import { accessTokenPlace } from './sealed-columns.ts';
 
 /** Members that are left out keep the value they have. */

@@ -3,7 +3,7 @@ import { SecretBoxError } from '../../platform/crypto/secret-box.ts';
 import type { UpstreamPhoneNumber } from '../../platform/graph/graph-calls.ts';
 import { GraphError } from '../../platform/graph/graph-error.ts';
 import { RequestError } from '../../platform/request-input.ts';
-import { findNumberOwners, wabaHolder } from '../accounts/accounts.ts';
+import { findNumberOwners, wabaHolder } from '../accounts/number-owners.ts';
 import { addWaba } from '../accounts/wabas.ts';
 import { setupTokenPlace } from './sealed-columns.ts';
 import type { SetupChoice, SetupLink } from './setup-link-store.ts';

@@ -3,7 +3,8 @@ import { newSecretToken, secretTokenHash } from '../../platform/crypto/secret-bo
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { checkRowId, invalidValue, RequestError } from '../../platform/request-input.ts';
 import { wakeTask } from '../../platform/temporal/workflow-tasks.ts';
-import { findNumberOwners, NO_SUCH_NUMBER } from '../accounts/accounts.ts';
+import { NO_SUCH_NUMBER } from '../accounts/accounts.ts';
+import { findNumberOwners } from '../accounts/number-owners.ts';
 import { checkProductUrl } from '../accounts/product-urls.ts';
 import { SUSPENDED } from '../accounts/suspension.ts';
 import {

@@ -4,7 +4,7 @@ import type { GraphClient } from '../../platform/graph/graph-client.ts';
 import type { GraphError } from '../../platform/graph/graph-error.ts';
 import type { SignupApp } from '../../platform/graph/graph-setup.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
-import { AccessTokenProblem, openAccessToken } from '../accounts/accounts.ts';
+import { AccessTokenProblem, openAccessToken } from '../accounts/access-tokens.ts';
 import type { Attention, SetupChange, SetupLink } from './setup-link-store.ts';
 import { SetupProblem } from './setup-problem.ts';
 

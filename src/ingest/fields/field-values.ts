@@ -1,4 +1,4 @@
-import { findNumberOwners } from '../../features/accounts/accounts.ts';
+import { findNumberOwners } from '../../features/accounts/number-owners.ts';
 import { textOf } from '../../platform/json/json-members.ts';
 import { type JsonNode, parseJson } from '../../platform/json/json-text.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';

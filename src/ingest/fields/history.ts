@@ -1,5 +1,5 @@
 import { shardOf } from '../../engine/inbox/shards.ts';
-import { findNumberOwners } from '../../features/accounts/accounts.ts';
+import { findNumberOwners } from '../../features/accounts/number-owners.ts';
 import { lockCustomers } from '../../features/customers/customers-lock.ts';
 import {
   completePlaceholders,

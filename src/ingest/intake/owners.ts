@@ -7,7 +7,7 @@ import {
   findOwnersOfPhones,
   findWabaOwners,
   type NumberOwner,
-} from '../../features/accounts/accounts.ts';
+} from '../../features/accounts/number-owners.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import type { FieldItem } from '../split/field-items.ts';
 import type { Owned, UpstreamItem } from '../split/upstream-items.ts';

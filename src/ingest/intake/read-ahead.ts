@@ -1,7 +1,7 @@
 import { endpointsOfWabas, type Subscriber } from '../../engine/endpoint/endpoint-settings.ts';
 import { readEpochs } from '../../engine/inbox/intake-lock.ts';
 import { shardOf } from '../../engine/inbox/shards.ts';
-import { findNumberOwners } from '../../features/accounts/accounts.ts';
+import { findNumberOwners } from '../../features/accounts/number-owners.ts';
 import { type ContactWithConversations, type DrawnIds, drawIds } from '../../features/customers/customers.ts';
 import { type Database, LastStatements } from '../../platform/postgres/database.ts';
 import { findCustomers } from '../senders/save-customers.ts';

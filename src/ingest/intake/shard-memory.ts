@@ -1,6 +1,6 @@
 import type { ShardLook } from '../../engine/inbox/bodies.ts';
 import { SHARDS } from '../../engine/inbox/shards.ts';
-import type { NumberOwner } from '../../features/accounts/accounts.ts';
+import type { NumberOwner } from '../../features/accounts/number-owners.ts';
 import { type InboxFloor, makeInboxFloor } from './inbox-floor.ts';
 import { type IntakePace, makeIntakePace } from './intake-pace.ts';
 import { KnownCustomers } from './known-customers.ts';

@@ -1,4 +1,5 @@
-import { knownTenant, knownWaba, wabaHolder } from '../../features/accounts/accounts.ts';
+import { knownTenant, knownWaba } from '../../features/accounts/accounts.ts';
+import { wabaHolder } from '../../features/accounts/number-owners.ts';
 import type { Authority } from '../../features/users/user-authority.ts';
 import { checkRemovable } from '../../features/users/users.ts';
 import { type Actor, type Audited, recordBy } from '../../platform/audit/audit.ts';

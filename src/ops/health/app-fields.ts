@@ -1,4 +1,5 @@
-import { AccessTokenProblem, listWabas, openAccessToken } from '../../features/accounts/accounts.ts';
+import { AccessTokenProblem, openAccessToken } from '../../features/accounts/access-tokens.ts';
+import { listWabas } from '../../features/accounts/accounts.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';
 import type { SubscribedApp } from '../../platform/graph/graph-calls.ts';

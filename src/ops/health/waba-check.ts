@@ -1,6 +1,7 @@
 import { type Endpoint, listEndpoints } from '../../engine/endpoint/store.ts';
 import { countWaitingBodies } from '../../engine/inbox/waiting-bodies.ts';
-import { AccessTokenProblem, listPhoneNumbers, openAccessToken } from '../../features/accounts/accounts.ts';
+import { AccessTokenProblem, openAccessToken } from '../../features/accounts/access-tokens.ts';
+import { listPhoneNumbers } from '../../features/accounts/accounts.ts';
 import { readNumberLookup } from '../../features/accounts/followed-numbers.ts';
 import { readWabaArrivals } from '../../ingest/bodies/quarantine.ts';
 import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';

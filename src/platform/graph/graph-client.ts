@@ -6,7 +6,6 @@ import {
   listSubscribedApps,
   listSubscribedFields,
   readPricing,
-  sendMessage,
   type TemplateCall,
 } from './graph-calls.ts';
 import { type GraphConnection, graphGet, graphPost, openGraphConnection } from './graph-connection.ts';
@@ -19,6 +18,7 @@ import {
   uploadMedia,
 } from './graph-media.ts';
 import { type PassedCall, passOn } from './graph-pass.ts';
+import { sendMessage } from './graph-send.ts';
 import {
   type AppSync,
   exchangeCode,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { listPhoneNumbers, openAccessToken } from '../../../src/features/accounts/accounts.ts';
+import { openAccessToken } from '../../../src/features/accounts/access-tokens.ts';
+import { listPhoneNumbers } from '../../../src/features/accounts/accounts.ts';
 import { hashApiKey } from '../../../src/features/keys/api-key.ts';
 import { findApiKey } from '../../../src/features/keys/api-key-store.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';

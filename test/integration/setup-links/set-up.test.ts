@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { findWaba, listPhoneNumbers, openAccessToken } from '../../../src/features/accounts/accounts.ts';
+import { openAccessToken } from '../../../src/features/accounts/access-tokens.ts';
+import { findWaba, listPhoneNumbers } from '../../../src/features/accounts/accounts.ts';
 import { numberPin } from '../../../src/features/accounts/number-pins.ts';
 import { forgetOldSetupLinks } from '../../../src/features/setup-links/setup-link-store.ts';
 import { expireSetupLinks } from '../../../src/features/setup-links/setup-links.ts';

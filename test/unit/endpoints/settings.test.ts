@@ -8,7 +8,7 @@ import {
   NewEndpoint,
 } from '../../../src/api/endpoints/endpoint-schemas.ts';
 import { describeEndpoint } from '../../../src/api/endpoints/endpoint-text.ts';
-import { endpointForm } from '../../../src/api/portal/endpoints/endpoint-edit.ts';
+import { endpointForm } from '../../../src/api/portal/endpoints/endpoint-form.ts';
 import {
   optionsOf,
   readEndpointForm,

@@ -6,10 +6,12 @@ import {
   MAX_COUNTED_MESSAGES,
 } from '../../../features/messages/conversations/conversations.ts';
 import {
-  type ConversationMessage,
   listAnnotations,
-  listConversationMessages,
   type MessageAnnotation,
+} from '../../../features/messages/conversations/message-annotations.ts';
+import {
+  type ConversationMessage,
+  listConversationMessages,
 } from '../../../features/messages/conversations/message-list.ts';
 import { listParticipants } from '../../../features/messages/conversations/participants.ts';
 import { type Members, membersOf } from '../../../platform/json/json-members.ts';

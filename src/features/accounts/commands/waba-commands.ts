@@ -13,7 +13,8 @@ import {
   invalidValue,
   RequestError,
 } from '../../../platform/request-input.ts';
-import { AccessTokenProblem, knownWaba, listPhoneNumbers, listWabas, openAccessToken } from '../accounts.ts';
+import { AccessTokenProblem, openAccessToken } from '../access-tokens.ts';
+import { knownWaba, listPhoneNumbers, listWabas } from '../accounts.ts';
 import { MARKETING_ROUTES, setMarketingRoute } from '../marketing-route.ts';
 import { listNumberPaces, paceOfNumber, setNumberPace, wabaOfNumber } from '../number-pace.ts';
 import { removeNumber } from '../remove-number.ts';

@@ -3,7 +3,7 @@ import { GraphError, isObjectGone, isTokenError } from '../../../platform/graph/
 import { ObjectStoreUnavailable } from '../../../platform/object-store/store-errors.ts';
 import { isTransientError } from '../../../platform/postgres/error-class.ts';
 import { retryDelayMs } from '../../../platform/temporal/activity-kit.ts';
-import { AccessTokenProblem } from '../../accounts/accounts.ts';
+import { AccessTokenProblem } from '../../accounts/access-tokens.ts';
 import { StorageQuotaExceeded } from './media.ts';
 
 /** Upstream keeps inbound media for 7 days. */

@@ -6,7 +6,7 @@ import { columnsOf } from '../../../platform/postgres/arrays.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { isDataError } from '../../../platform/postgres/error-class.ts';
 import { execute, query } from '../../../platform/postgres/sql.ts';
-import { openAccessToken } from '../../accounts/accounts.ts';
+import { openAccessToken } from '../../accounts/access-tokens.ts';
 import type { Product } from './orders.ts';
 
 export type ProductTools = {

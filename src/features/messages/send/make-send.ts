@@ -1,7 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isTokenError } from '../../../platform/graph/graph-error.ts';
-import { tokenProblemOf, tryNoteTokenRefused } from '../../accounts/access-tokens.ts';
-import { AccessTokenProblem, openAccessToken } from '../../accounts/accounts.ts';
+import {
+  AccessTokenProblem,
+  openAccessToken,
+  tokenProblemOf,
+  tryNoteTokenRefused,
+} from '../../accounts/access-tokens.ts';
 import { pausedForToken } from '../broadcasts/pause-for-token.ts';
 import { pathAfterRefusal } from './marketing-path.ts';
 import { withUpstreamMedia } from './message-content.ts';

@@ -1,4 +1,4 @@
-import type { SendOutcome } from '../../../platform/graph/graph-calls.ts';
+import type { SendOutcome } from '../../../platform/graph/graph-send.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { marketingRouteOf } from '../../accounts/marketing-route.ts';
 import type { SendPath } from './outbound-messages.ts';

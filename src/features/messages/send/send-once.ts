@@ -3,7 +3,8 @@ import type { AccountClient } from '../../../platform/graph/graph-client.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { RateLimitError, RequestError } from '../../../platform/request-input.ts';
 import type { StartTask } from '../../../platform/temporal/workflow-starter.ts';
-import { openAccessToken, requireNumber } from '../../accounts/accounts.ts';
+import { openAccessToken } from '../../accounts/access-tokens.ts';
+import { requireNumber } from '../../accounts/accounts.ts';
 import {
   findIdempotencyKey,
   holdIdempotencyKey,

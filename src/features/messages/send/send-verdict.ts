@@ -1,4 +1,4 @@
-import type { SendOutcome, SendRefusal } from '../../../platform/graph/graph-calls.ts';
+import type { SendOutcome, SendRefusal } from '../../../platform/graph/graph-send.ts';
 import type { AcceptedMessage } from './outbound-messages.ts';
 import type { SendError } from './send-error.ts';
 import { sendErrorClass } from './upstream-errors.ts';

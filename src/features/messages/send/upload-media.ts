@@ -1,9 +1,9 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { Logger } from 'pino';
 import type { SecretBox } from '../../../platform/crypto/secret-box.ts';
-import type { SendOutcome } from '../../../platform/graph/graph-calls.ts';
 import type { SendClient } from '../../../platform/graph/graph-client.ts';
 import { GraphError } from '../../../platform/graph/graph-error.ts';
+import type { SendOutcome } from '../../../platform/graph/graph-send.ts';
 import type { ObjectStore } from '../../../platform/object-store/object-store.ts';
 import {
   ObjectMissing,

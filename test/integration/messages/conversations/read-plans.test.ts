@@ -4,8 +4,8 @@ import {
   listConversations,
   serviceWindows,
 } from '../../../../src/features/messages/conversations/conversations.ts';
+import { listAnnotations } from '../../../../src/features/messages/conversations/message-annotations.ts';
 import {
-  listAnnotations,
   listConversationMessages,
   listNewestMessages,
 } from '../../../../src/features/messages/conversations/message-list.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { AccessTokenProblem } from '../../../../src/features/accounts/accounts.ts';
+import { AccessTokenProblem } from '../../../../src/features/accounts/access-tokens.ts';
 import {
   judgeFailure,
   MediaTooLarge,

@@ -1,8 +1,8 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { SendOutcome } from '../../../../src/platform/graph/graph-calls.ts';
 import { openSendClient } from '../../../../src/platform/graph/graph-client.ts';
+import type { SendOutcome } from '../../../../src/platform/graph/graph-send.ts';
 
 type Answer = (response: ServerResponse) => void;
 
