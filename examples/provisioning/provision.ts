@@ -7,26 +7,41 @@ export type Customer = { id: string; name: string; wabaId: string };
 /** Resolves with the body of the answer. */
 export type Ask = <Body>(method: string, path: string, body?: object) => Promise<Body>;
 
-/** Calls the platform API; a refusal is an error. A key has 200 writes in ten seconds: it waits for more. */
+const PATIENCE_MS = 120_000;
+
+/**
+ * Calls the platform API; a refusal is an error. A key has 200 writes in ten seconds: it waits for more. Where no answer came,
+ * because a process was restarted, it may have been done or not: it is asked again.
+ */
 export function platformApi(url: string, platformKey: string): Ask {
-  const ask: Ask = async (method, path, body) => {
-    const response = await fetch(`${url}/api/platform${path}`, {
+  return async (method, path, body) => {
+    const request = {
       method,
       headers: {
         authorization: `Bearer ${platformKey}`,
         ...(body !== undefined && { 'content-type': 'application/json' }),
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    if (response.status === 429) {
-      await sleep(1_000 * Number(response.headers.get('retry-after') ?? 1));
-      return await ask(method, path, body);
+    };
+    for (const startedAt = Date.now(); ; ) {
+      const answer = await answerTo(`${url}/api/platform${path}`, request);
+      if (answer.status >= 200 && answer.status <= 299) return JSON.parse(answer.text);
+      const mayPass = answer.status === 429 || answer.status >= 500;
+      if (!mayPass || Date.now() - startedAt > PATIENCE_MS)
+        throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`);
+      await sleep(answer.waitMs);
     }
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
-    return JSON.parse(text);
   };
-  return ask;
+}
+
+async function answerTo(url: string, request: RequestInit) {
+  try {
+    const response = await fetch(url, request);
+    const waitMs = 1_000 * Number(response.headers.get('retry-after') ?? 1);
+    return { status: response.status, text: await response.text(), waitMs };
+  } catch (error) {
+    return { status: 599, text: `no answer: ${error}`, waitMs: 250 };
+  }
 }
 
 /** The customer's API key; null where an earlier call made it, and has it. */
@@ -51,8 +66,10 @@ export async function suspend(ask: Ask, { id }: Customer, suspendReason: string)
 /** What the product knows of a tenant. */
 export type Known = { state: 'active' | 'suspended'; wabas: Set<string>; keyIds: Set<string> };
 
-type Event = {
+/** An event of the feed, or of a hook, where `sequence` says what of a tenant was there before. */
+export type Event = {
   type: string;
+  sequence: number;
   tenant: { externalId: string | null } | null;
   wabaId: string | null;
   data: { keyId?: string };
@@ -71,7 +88,8 @@ export async function follow(ask: Ask, known: Map<string, Known>, cursor: string
   }
 }
 
-function note(known: Map<string, Known>, { type, tenant, wabaId, data }: Event): void {
+/** Brings what the product knows up to date by one event. */
+export function note(known: Map<string, Known>, { type, tenant, wabaId, data }: Event): void {
   const id = tenant?.externalId ?? null;
   if (id === null) return;
   if (type === 'tenant.removed') {

@@ -270,12 +270,13 @@ if _, err := platform.RemoveTenant(ctx, "go-client", heliograph.TenantRemoval{Co
 	return err
 }`;
     const lines = (await ran('platform', program(imports, body))).trim().split('\n');
-    const types = ['tenant.created', 'tenant.updated', 'waba.saved', 'key.created', 'tenant.suspended'];
+    const saved = 'waba.saved';
+    const types = ['tenant.created', 'tenant.updated', saved, 'key.created', saved, 'tenant.suspended'];
     expect(lines).toEqual([
       'key true',
       'key false',
       `feed ${types.join(' ')}`,
-      ...types.filter((type) => type !== 'waba.saved').map((type) => `hook ${type} go-client`),
+      ...types.filter((type) => type !== saved).map((type) => `hook ${type} go-client`),
       'tenants 1',
     ]);
   });

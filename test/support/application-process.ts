@@ -12,10 +12,10 @@ export type ApiProcess = {
   kill(): Promise<void>;
 };
 
-/** Runs `heliograph-server api` as users do, on a port of its own; resolves when it listens. */
-export async function startApiProcess(settings: Record<string, string>): Promise<ApiProcess> {
+/** Runs `heliograph-server api` as users do, on a port of its own unless one is given; resolves when it listens. */
+export async function startApiProcess(settings: Record<string, string>, port = '0'): Promise<ApiProcess> {
   const child = spawn(process.execPath, [...NODE_FLAGS, MAIN_SCRIPT, 'api'], {
-    env: { PATH: process.env.PATH ?? '', ...settings, HELIOGRAPH_API_PORT: '0' },
+    env: { PATH: process.env.PATH ?? '', ...settings, HELIOGRAPH_API_PORT: port },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let printed = '';
