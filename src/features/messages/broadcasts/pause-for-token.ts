@@ -1,18 +1,36 @@
+import type { SecretBox } from '../../../platform/crypto/secret-box.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
+import { AccessTokenProblem, openAccessToken } from '../../accounts/access-tokens.ts';
 import { broadcastOfMessage } from '../send/broadcast-messages.ts';
+import { findBroadcast } from './broadcast-store.ts';
 import { pauseItself } from './switch-broadcast.ts';
 
 const REASON = 'The access token of the WABA is missing or refused by upstream. No message was lost.';
 
+type Tools = { database: Database; secretBox: SecretBox };
+
 /**
  * A refused access token is not the fault of a message: its broadcast pauses, and the message waits with it instead of failing. False: it is of no
- * broadcast, or of one that has ended. `of`: the broadcast as the message left; one that was resumed since goes on.
+ * broadcast, or of one that has ended. `token`: the one that was refused; null: there was none. `of`: the broadcast as the message left. One that was
+ * resumed since, or whose WABA has another token since, goes on.
  */
 export async function pausedForToken(
-  database: Database,
+  tools: Tools,
   { wabaId, messageId }: { wabaId: string; messageId: string },
-  of?: { runningSince: Date | null },
+  { token, of }: { token: string | null; of: { runningSince: Date | null } | null },
 ): Promise<boolean> {
+  const { database } = tools;
   const broadcastId = await broadcastOfMessage(database, messageId);
-  return broadcastId !== null && (await pauseItself(database, { wabaId, broadcastId }, REASON, of));
+  if (broadcastId === null) return false;
+  const ids = { wabaId, broadcastId };
+  const ran = of ?? (await findBroadcast(database, ids));
+  if (ran !== null && (await usableToken(tools, wabaId)) !== token) return true;
+  return await pauseItself(database, ids, REASON, ran ?? undefined);
+}
+
+async function usableToken(tools: Tools, wabaId: string): Promise<string | null> {
+  return await openAccessToken(tools, wabaId).catch((error: unknown) => {
+    if (error instanceof AccessTokenProblem) return null;
+    throw error;
+  });
 }

@@ -134,7 +134,7 @@ async function attempt(
   const verdict = judgeSend(outcome, { ...turn, retryMs: turn.retryMs ?? sending.retryHours * HOUR_MS });
   if (outcome.kind === 'refused' && isTokenError(outcome) && 'error' in verdict) {
     await tryNoteTokenRefused(tools, input, verdict.error.message);
-    if (await pausedForToken(database, input, turn.broadcast))
+    if (await pausedForToken(tools, input, { token, of: turn.broadcast }))
       return await goBackIntoPause(tools, input, turn, verdict.error);
   }
   switch (verdict.kind) {
@@ -203,7 +203,8 @@ async function failForToken(
   problem: AccessTokenProblem,
 ): Promise<SendResult> {
   await tryNoteTokenRefused(tools, input, tokenProblemOf(problem));
-  if (await pausedForToken(tools.database, input)) throw later('Waits for its broadcast.', PAUSED_WAIT_MS);
+  if (await pausedForToken(tools, input, { token: null, of: null }))
+    throw later('Waits for its broadcast.', PAUSED_WAIT_MS);
   tools.logger.warn({ ...input, err: problem }, 'a message cannot be sent without an access token');
   const message = 'The WABA has no usable upstream access token.';
   const error: SendError = { code: 'access_token_missing', message, upstream: null };

@@ -9,12 +9,14 @@ import {
   lockBroadcastsOf,
 } from '../../../../src/features/messages/broadcasts/broadcast-store.ts';
 import { broadcastOf } from '../../../../src/features/messages/broadcasts/broadcasts.ts';
+import { pausedForToken } from '../../../../src/features/messages/broadcasts/pause-for-token.ts';
 import { pauseItself } from '../../../../src/features/messages/broadcasts/switch-broadcast.ts';
 import { listPausedBroadcasts } from '../../../../src/features/messages/paused-broadcasts.ts';
 import { takeSendTurn } from '../../../../src/features/messages/send/outbound-messages.ts';
 import { heldBySchedule } from '../../../../src/features/messages/send/scheduled-turn.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { query, queryColumn } from '../../../../src/platform/postgres/sql.ts';
+import { testSecretBox } from '../../../support/test-accounts.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';
 import { askApi } from '../send/ask-api.ts';
 import { sendingStackOfFile } from '../send/sending-stack.ts';
@@ -200,6 +202,9 @@ test('a refused access token fails no message: the broadcast waits, and then rea
   const id = await started(everybody);
   await stateIs(id, 'paused');
   expect((await get(id)).pausedBecause).toMatch(/access token/);
+  const sending = `select 1 from outbound_messages where waba_id = :wabaId and state = 'sending'`;
+  const underWay = async () => (await query(stack.database, sending, { wabaId: stack.wabaId })).length;
+  await eventually('none is under way', underWay, { is: 0 });
   await stack.clearUpstream();
   await stack.setAccessToken(null);
   await verb(id, 'resume');
@@ -222,6 +227,31 @@ test('what upstream was asked before a broadcast was resumed does not pause it a
   expect((await get(id)).state).toBe('running');
   expect(await pauseItself(stack.database, ids, 'refused', { runningSince })).toBe(true);
   expect((await get(id)).state).toBe('paused');
+  await verb(id, 'cancel');
+});
+
+test('a token that the WABA had before pauses no broadcast that was resumed with another one', async () => {
+  const { started, get, setPace, verb } = calls();
+  await setPace(1);
+  const id = await started(people(30));
+  const open = 'select message_id from scheduled_messages where broadcast_id = :id limit 1';
+  await eventually('one has a message', async () => (await query(stack.database, open, { id })).length, {
+    is: 1,
+  });
+  const [messageId = ''] = await queryColumn<string>(stack.database, open, { id });
+  const tools = { database: stack.database, secretBox: testSecretBox };
+  const refused = async (token: string | null, of: { runningSince: Date | null } | null) => {
+    expect(await pausedForToken(tools, { wabaId: stack.wabaId, messageId }, { token, of })).toBe(true);
+    return (await get(id)).state;
+  };
+  const { runningSince } = await broadcastOf({ database: stack.database }, stack.wabaId, id);
+  expect(await refused(null, null)).toBe('running');
+  expect(await refused('EAAG-before', { runningSince })).toBe('running');
+  expect(await refused('EAAG-test-token', { runningSince })).toBe('paused');
+  await verb(id, 'resume');
+  await stack.setAccessToken(null);
+  expect(await refused(null, null)).toBe('paused');
+  await stack.setAccessToken('EAAG-test-token');
   await verb(id, 'cancel');
 });
 

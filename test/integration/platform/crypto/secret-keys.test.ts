@@ -5,12 +5,14 @@ import { openEndpoint } from '../../../../src/engine/deliveries/attempt/endpoint
 import { loadEndpointSettings } from '../../../../src/engine/endpoint/endpoint-settings.ts';
 import { publicKeyOf } from '../../../../src/engine/endpoint/webhook-signature.ts';
 import { findWaba, saveWaba } from '../../../../src/features/accounts/accounts.ts';
+import { saveNumberPin } from '../../../../src/features/accounts/number-pins.ts';
 import { accessTokenPlace } from '../../../../src/features/accounts/sealed-columns.ts';
 import { setClientCertificate } from '../../../../src/features/endpoints/endpoint-certificate.ts';
 import { rotateSecret, rotateSigningKey } from '../../../../src/features/endpoints/endpoint-secrets.ts';
 import { addEndpoint, endpointStatus, updateEndpoint } from '../../../../src/features/endpoints/endpoints.ts';
 import { findMail, queueMail } from '../../../../src/features/mail/mails.ts';
 import { mailContentPlace } from '../../../../src/features/mail/sealed-columns.ts';
+import { setupTokenPlace } from '../../../../src/features/setup-links/sealed-columns.ts';
 import { totpSecretPlace } from '../../../../src/features/users/sealed-columns.ts';
 import {
   findOperationsUrl,
@@ -39,6 +41,7 @@ import { seedFixtureAccounts } from '../../../support/test-accounts.ts';
 import { testDatabase } from '../../../support/test-database.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 
+const NUMBER = '800000000000111';
 const WABA = '900000000000101';
 const K1 = { id: 'k1', key: Buffer.alloc(32, 1) };
 const K2 = { id: 'k2', key: Buffer.alloc(32, 2) };
@@ -95,6 +98,14 @@ async function filled() {
     database,
     'insert into user_totp (user_id, secret_sealed, last_step) values (1, :sealed, 0)',
     { sealed: old.secretBox.seal('totp', totpSecretPlace('1')) },
+  );
+  await saveNumberPin(old, NUMBER, '271828');
+  await execute(
+    database,
+    `insert into setup_links (id, token_hash, tenant_id, mode, connections, success_url, failure_url, expires_at, token_sealed)
+     overriding system value
+     values (1, '\\x01', :tenant, 'signup', '{cloud}', 'https://crm.example/', 'https://crm.example/', now(), :sealed)`,
+    { tenant: tenants.get(WABA) ?? '', sealed: old.secretBox.seal('token', setupTokenPlace('1')) },
   );
   const mail = { kind: 'invitation' as const, userId: null, recipient: 'a@store.example' };
   const mailer = { secretBox: old.secretBox, publicUrl: 'https://gateway.example' };
@@ -196,6 +207,8 @@ test('after k2,k1 and reencrypt nothing needs k1, and k2 alone opens everything'
     'installation_secrets',
     'mails',
     'operations_hooks',
+    'phone_numbers',
+    'setup_links',
     'user_totp',
     'wabas',
     'webhook_endpoints',
@@ -265,6 +278,8 @@ test('a missing key and another key under the same id are said at start, and ree
     'installation_secrets',
     'mails',
     'operations_hooks',
+    'phone_numbers',
+    'setup_links',
     'user_totp',
     'wabas',
     'webhook_endpoints',

@@ -202,6 +202,6 @@ test('a link is for no frame of an origin that the operator has not listed', asy
     `${originOf(product)} *`,
   ]) {
     const refusal = errorOf(await shop.link({ embed: { origin }, refreshUrl: undefined }));
-    expect([origin, refusal]).toEqual([origin, [400, 'invalid_parameter', 'embed']]);
+    expect([origin, refusal]).toEqual([origin, [422, 'url_not_allowed', 'embed']]);
   }
 });
