@@ -104,5 +104,7 @@ test('no kill of the worker loses that something is to be brought forward', asyn
   await second.kill();
   await workerProcess(url);
   await eventually('all arrive', async () => (await countQueued(database)) === 0);
-  expectAllInOrder(receiver.received);
+  // What a process was killed behind, and had not recorded, is sent again with its id.
+  const byId = Map.groupBy(succeeded(receiver.received), ({ headers }) => headers['webhook-id']);
+  expectAllInOrder([...byId.values()].flatMap(([first]) => first ?? []));
 });
