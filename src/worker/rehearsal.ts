@@ -12,10 +12,11 @@ import { loadEndpointSettings } from '../engine/endpoint/endpoint-settings.ts';
 import { endpointSecretPlace } from '../engine/endpoint/sealed-columns.ts';
 import { newWebhookSecret } from '../engine/endpoint/webhook-signature.ts';
 import { findOldestBodies, insertParts, takeNewBodies } from '../engine/inbox/bodies.ts';
-import { intakeEpochs } from '../engine/inbox/intake-lock.ts';
+import { intakeEpochs, readEpochs } from '../engine/inbox/intake-lock.ts';
 import { shardOf } from '../engine/inbox/shards.ts';
 import { type ClaimedDelivery, claimDue } from '../engine/queue/claim.ts';
 import type { DirectClaimer } from '../engine/queue/enqueue.ts';
+import { findNumberOwners } from '../features/accounts/number-owners.ts';
 import { commitItems } from '../ingest/intake/commit-items.ts';
 import { makeInboxFloor } from '../ingest/intake/inbox-floor.ts';
 import { tryIntakeLocks } from '../ingest/intake/intake-locks.ts';
@@ -37,9 +38,11 @@ export const REHEARSED_CONNECTIONS = 3;
 
 /** Bodies per round. Only messages draw ids that show, so they are few; the code is the same for the most part. */
 const ROUNDS = [
-  { body: messageBody, count: 1, isKnown: false },
-  { body: messageBody, count: 1, isKnown: true },
-  ...Array.from({ length: 4 }, () => ({ body: statusesBody, count: 5, isKnown: false })),
+  { body: messageBody, count: 1, isAtOnce: false },
+  { body: messageBody, count: 1, isAtOnce: true },
+  { body: messageOfAnother, count: 1, isAtOnce: true },
+  { body: statusesBody, count: 5, isAtOnce: true },
+  ...Array.from({ length: 4 }, () => ({ body: statusesBody, count: 5, isAtOnce: false })),
 ] as const;
 const PARSED_ONLY = 100;
 
@@ -86,9 +89,9 @@ async function rehearseOnce({ database, secretBox, sender, url }: Stage): Promis
     const defaults = { timeoutMs: TIMEOUT_MS, retryScheduleMs: [TIMEOUT_MS], workflows: 'auto' as const };
     const endpoint = openEndpoint(settings, { secretBox, defaults });
     await prepareLooks(trx);
-    for (const { body, count, isKnown } of ROUNDS) {
+    for (const { body, count, isAtOnce } of ROUNDS) {
       const bodies = Array.from({ length: count }, () => body(accounts));
-      let { token, claimed } = await takeIn(trx, accounts, { bodies, isKnown });
+      let { token, claimed } = await takeIn(trx, accounts, { bodies, isAtOnce });
       while (claimed.length > 0) {
         const followerToken = randomUUID();
         claimed = await deliver(trx, { sender, endpoint, token, claimed, followerToken });
@@ -102,6 +105,8 @@ async function prepareLooks(trx: Transaction): Promise<void> {
   await Promise.all([
     tryIntakeLocks(trx, []),
     intakeEpochs(trx),
+    readEpochs(trx, []),
+    findNumberOwners(trx, ['']),
     takeNewBodies(trx, [{ shard: NO_SHARD, fromId: '0', fromDay: '-infinity' }], { bodies: 1, bytes: 1 }),
     findOldestBodies(trx, [{ shard: NO_SHARD, fromId: '0', fromDay: '-infinity' }]),
     insertParts(trx, []),
@@ -113,20 +118,20 @@ async function prepareLooks(trx: Transaction): Promise<void> {
 async function takeIn(
   trx: Transaction,
   { endpointId, wabaId }: RehearsalAccounts,
-  { bodies, isKnown }: { bodies: readonly Buffer[]; isKnown: boolean },
+  { bodies, isAtOnce }: { bodies: readonly Buffer[]; isAtOnce: boolean },
 ): Promise<{ token: string; claimed: ClaimedDelivery[] }> {
   const read = bodies.map((body) => readBody(received({ wabaId }, body)));
   const items = read.flatMap((one) => one.items);
   const held = new Set([shardOf(wabaId)]);
   const { owned } = await sortItems(trx, items, { owners: new Map(), held, origins: originsOf(read) });
   const claimer = { token: randomUUID(), leaseMs: LEASE_MS, take: (id: string) => id === endpointId };
-  if (isKnown) return { token: claimer.token, claimed: await ingestKnown(trx, { bodies, owned, claimer }) };
+  if (isAtOnce) return { token: claimer.token, claimed: await ingestAtOnce(trx, { bodies, owned, claimer }) };
   const { answers } = await commitItems(trx, owned, claimer);
   return { token: claimer.token, claimed: await answers };
 }
 
-/** The one statement for a message of a known customer: without an epoch, as no shard is locked. */
-async function ingestKnown(
+/** The one statement for plain items: without an epoch, as no shard is locked. */
+async function ingestAtOnce(
   trx: Transaction,
   given: { bodies: readonly Buffer[]; owned: readonly Owned[]; claimer: DirectClaimer },
 ): Promise<ClaimedDelivery[]> {
@@ -138,9 +143,8 @@ async function ingestKnown(
   });
   // Others may rehearse at the same time, and only one transaction has a shard.
   const shard = -randomInt(2, 2 ** 15);
-  const bodies = owned.map(({ wabaId }, n) => {
-    return { body: given.bodies[n] ?? Buffer.alloc(0), signedFor: null, wabaId, shard };
-  });
+  const [wabaId = ''] = owned.map((one) => one.wabaId);
+  const bodies = given.bodies.map((body) => ({ body, signedFor: null, wabaId, shard }));
   const guess = { shards: [{ shard, floor: makeInboxFloor(), known: null }], bodies, items };
   const ways = { claimer: given.claimer, waitMs: LOCK_WAIT_MS, onSent: () => undefined };
   return (await ingestGuessed(trx, guess, ways)) ?? [];
@@ -191,8 +195,12 @@ function received({ wabaId }: Pick<RehearsalAccounts, 'wabaId'>, body: Buffer) {
   return { day: '', id: '0', shard: NO_SHARD, wabaId, body, signedFor: null, notes: null, partly: null };
 }
 
-function messageBody(accounts: RehearsalAccounts): Buffer {
-  const from = accounts.wabaId;
+/** Of a customer who never wrote. */
+function messageOfAnother(accounts: RehearsalAccounts): Buffer {
+  return messageBody(accounts, `${accounts.wabaId}1`);
+}
+
+function messageBody(accounts: RehearsalAccounts, from = accounts.wabaId): Buffer {
   const text = { body: 'Is it ready?' };
   return upstreamBody(accounts, {
     contacts: [{ profile: { name: 'rehearsal' }, wa_id: from }],
