@@ -26,19 +26,20 @@ export async function holdIntake(trx: Transaction, shard: number): Promise<void>
 
 /** By shard that is held: stays the same until another process has held its lock for a change. */
 export async function intakeEpochs(trx: Transaction): Promise<Map<number, string>> {
-  const rows = await query<{ shard: number; epoch: string }>(
-    trx,
-    `select shard, epoch from intake_epochs where shard = any (${HELD_SHARDS})`,
-  );
-  return new Map(rows.map(({ shard, epoch }) => [shard, epoch]));
+  return await epochsOf(trx, HELD_SHARDS, {});
 }
 
 /** As `intakeEpochs`, without the locks: what is read behind it may be younger, and never older. */
 export async function readEpochs(trx: Transaction, shards: readonly number[]): Promise<Map<number, string>> {
-  const rows = await query<{ shard: number; epoch: string }>(
-    trx,
-    'select shard, epoch from intake_epochs where shard = any (:shards::integer[])',
-    { shards },
-  );
+  return await epochsOf(trx, ':shards::integer[]', { shards });
+}
+
+async function epochsOf(
+  trx: Transaction,
+  shardsSql: string,
+  bindings: { shards?: readonly number[] },
+): Promise<Map<number, string>> {
+  const text = `select shard, epoch from intake_epochs where shard = any (${shardsSql})`;
+  const rows = await query<{ shard: number; epoch: string }>(trx, text, bindings);
   return new Map(rows.map(({ shard, epoch }) => [shard, epoch]));
 }

@@ -40,6 +40,17 @@ export async function openAccessToken(
   }
 }
 
+/** As `openAccessToken`; null where there is none that can be used. */
+export async function usableToken(
+  tools: { database: Database; secretBox: SecretBox },
+  wabaId: string,
+): Promise<string | null> {
+  return await openAccessToken(tools, wabaId).catch((error: unknown) => {
+    if (error instanceof AccessTokenProblem) return null;
+    throw error;
+  });
+}
+
 /** What upstream says against the access token; null: the failure is about something else. */
 export function tokenProblemOf(error: unknown): string | null {
   if (error instanceof AccessTokenProblem) return NO_TOKEN;

@@ -1,6 +1,6 @@
 import { type Endpoint, listEndpoints } from '../../engine/endpoint/store.ts';
 import { countWaitingBodies } from '../../engine/inbox/waiting-bodies.ts';
-import { AccessTokenProblem, openAccessToken } from '../../features/accounts/access-tokens.ts';
+import { usableToken } from '../../features/accounts/access-tokens.ts';
 import { listPhoneNumbers } from '../../features/accounts/accounts.ts';
 import { readNumberLookup } from '../../features/accounts/followed-numbers.ts';
 import { readWabaArrivals } from '../../ingest/bodies/quarantine.ts';
@@ -171,10 +171,7 @@ export async function checkWaba(context: WabaCheckTools, wabaId: string): Promis
 /** Each part is read once, for the questions that it answers. `token`: null where none can be read. */
 async function readFacts(context: WabaCheckTools, wabaId: string) {
   const { accounts, database } = context;
-  const token = await openAccessToken(accounts, wabaId).catch((error: unknown) => {
-    if (error instanceof AccessTokenProblem) return null;
-    throw error;
-  });
+  const token = await usableToken(accounts, wabaId);
   const [upstreamNumbers, apps, numbers, arrivals, endpoints, lookup, waiting] = await Promise.all([
     callGraph(context, token, (client, key) => client.listPhoneNumbers(wabaId, key)),
     callGraph(context, token, (client, key) => client.listSubscribedApps(wabaId, key)),

@@ -1,13 +1,11 @@
 import type { SecretBox } from '../../../platform/crypto/secret-box.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
-import { AccessTokenProblem, openAccessToken } from '../../accounts/access-tokens.ts';
+import { usableToken } from '../../accounts/access-tokens.ts';
 import { broadcastOfMessage } from '../send/broadcast-messages.ts';
 import { findBroadcast } from './broadcast-store.ts';
 import { pauseItself } from './switch-broadcast.ts';
 
 const REASON = 'The access token of the WABA is missing or refused by upstream. No message was lost.';
-
-type Tools = { database: Database; secretBox: SecretBox };
 
 /**
  * A refused access token is not the fault of a message: its broadcast pauses, and the message waits with it instead of failing. False: it is of no
@@ -15,7 +13,7 @@ type Tools = { database: Database; secretBox: SecretBox };
  * resumed since, or whose WABA has another token since, goes on.
  */
 export async function pausedForToken(
-  tools: Tools,
+  tools: { database: Database; secretBox: SecretBox },
   { wabaId, messageId }: { wabaId: string; messageId: string },
   { token, of }: { token: string | null; of: { runningSince: Date | null } | null },
 ): Promise<boolean> {
@@ -26,11 +24,4 @@ export async function pausedForToken(
   const ran = of ?? (await findBroadcast(database, ids));
   if (ran !== null && (await usableToken(tools, wabaId)) !== token) return true;
   return await pauseItself(database, ids, REASON, ran ?? undefined);
-}
-
-async function usableToken(tools: Tools, wabaId: string): Promise<string | null> {
-  return await openAccessToken(tools, wabaId).catch((error: unknown) => {
-    if (error instanceof AccessTokenProblem) return null;
-    throw error;
-  });
 }
