@@ -8,13 +8,15 @@ import { removeTenant, removeWaba } from '../../../src/ops/erasures/account-remo
 import { readOperationEvents } from '../../../src/ops/feed/operation-events.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
-import { execute, query, queryColumn } from '../../../src/platform/postgres/sql.ts';
-import { freshTenant, testSecretBox } from '../../support/test-accounts.ts';
+import { execute, queryColumn } from '../../../src/platform/postgres/sql.ts';
+import { testSecretBox } from '../../support/test-accounts.ts';
 import { createTestDatabase } from '../../support/test-database.ts';
 import { type CallName, refusedWith } from './played-upstream.ts';
 import {
+  actionsOf,
   authorizedLink,
   begin,
+  failureOf,
   linkOf,
   newCustomer,
   newLink,
@@ -22,6 +24,7 @@ import {
   run,
   type SetupStack,
   setupStack,
+  tasksOf,
 } from './setup-stack.ts';
 
 let database: Database;
@@ -33,22 +36,6 @@ beforeAll(async () => {
   stack = setupStack(database);
 });
 afterAll(() => close());
-
-const actionsOf = (tenantId: string) =>
-  queryColumn<string>(database, 'select action from audit_log where tenant_id = :tenantId order by id', {
-    tenantId,
-  });
-
-async function tasksOf(id: string): Promise<number> {
-  const text = 'select workflow_id from workflow_tasks where workflow_id = :workflowId';
-  return (await query(database, text, { workflowId: `setUp/sl_${id}` })).length;
-}
-
-/** The end of a failed link, in short. */
-async function failureOf(id: string) {
-  const { state, failure } = await linkOf(stack, id);
-  return [state, failure?.step, failure?.code, failure?.retryable];
-}
 
 describe('a number is connected', () => {
   test('from the dialog to the end: the tenant has the WABA, the app is subscribed, the number registered', async () => {
@@ -70,7 +57,7 @@ describe('a number is connected', () => {
     const registered = shop.waba.numbers.get(shop.number);
     expect(registered).toMatchObject({ isRegistered: true, pin: expect.stringMatching(/^\d{6}$/) });
     expect(await numberPin({ database, secretBox: testSecretBox }, shop.number)).toBe(registered?.pin);
-    const actions = await actionsOf(shop.tenantId);
+    const actions = await actionsOf(stack, shop.tenantId);
     expect(actions.filter((one) => /^(setup_link|number|waba)\./.test(one))).toEqual([
       'setup_link.created',
       'setup_link.authorized',
@@ -78,7 +65,7 @@ describe('a number is connected', () => {
       'number.connected',
       'setup_link.done',
     ]);
-    expect(await tasksOf(id)).toBe(0);
+    expect(await tasksOf(stack, id)).toBe(0);
     const asked = { types: ['setup_link.*', 'number.*'], tenantId: shop.tenantId, after: '0', limit: 100 };
     const { events } = await readOperationEvents(database, asked);
     expect(events.map(({ type, wabaId, data }) => ({ type, wabaId, data }))).toEqual(
@@ -123,7 +110,7 @@ describe('a number is connected', () => {
     Object.assign(shop.waba.numbers.get(shop.number) ?? {}, { isInApp: true });
     const { id } = await authorizedLink(stack, shop.tenantId, [shop.wabaId], { connections: ['cloud'] });
     expect(await run(stack, id)).toMatchObject({ end: 'failed' });
-    expect(await failureOf(id)).toEqual(['failed', 'register', 'registration_refused', false]);
+    expect(await failureOf(stack, id)).toEqual(['failed', 'register', 'registration_refused', false]);
   });
 
   test('a name in review is attention, no failure', async () => {
@@ -138,13 +125,13 @@ describe('a number is connected', () => {
     const [one, two] = [await newCustomer(stack), await newCustomer(stack, 2)];
     const { id, own } = await authorizedLink(stack, two.tenantId, [one.wabaId, two.wabaId]);
     expect(await run(stack, id)).toMatchObject({ end: 'waits for the customer' });
-    expect(await tasksOf(id)).toBe(0);
+    expect(await tasksOf(stack, id)).toBe(0);
     const visit = await stack.setup.see(own);
     expect(visit?.asks).toMatchObject({ for: 'waba', options: [{ id: one.wabaId }, { id: two.wabaId }] });
     const foreign = await newCustomer(stack);
     await expect(stack.setup.choose(own, foreign.wabaId)).rejects.toMatchObject({ code: 'invalid_value' });
     await stack.setup.choose(own, two.wabaId);
-    expect(await tasksOf(id)).toBe(1);
+    expect(await tasksOf(stack, id)).toBe(1);
     expect(await run(stack, id)).toMatchObject({ end: 'waits for the customer' });
     expect(await stack.setup.see(own)).toMatchObject({ asks: { for: 'number' }, wabaId: null });
     await stack.setup.choose(own, two.numbers[1] ?? '');
@@ -197,7 +184,7 @@ describe('a step is repeated without harm', () => {
       stack.upstream.failNext(name, ...Array.from({ length: nth - 1 }, () => fine), die);
       await expect(run(stack, id)).rejects.toThrow('the process died');
       expect((await linkOf(stack, id)).state).not.toBe('done');
-      expect(await tasksOf(id)).toBe(1);
+      expect(await tasksOf(stack, id)).toBe(1);
       const before = stack.upstream.count('registerNumber');
       expect(await run(stack, id)).toMatchObject({ end: 'done' });
       // A number that upstream has registered is not registered again: ten are allowed in three days.
@@ -205,7 +192,7 @@ describe('a step is repeated without harm', () => {
         name === 'registerNumber' || (name === 'readNumberSetup' && nth === 2) ? 0 : 1,
       );
       expect(await openAccessToken({ database, secretBox: testSecretBox }, shop.wabaId)).toBe(accessToken);
-      const actions = await actionsOf(shop.tenantId);
+      const actions = await actionsOf(stack, shop.tenantId);
       expect(actions.filter((one) => one === 'number.connected')).toHaveLength(1);
     },
   );
@@ -234,266 +221,8 @@ describe('a step is repeated without harm', () => {
       [null, expect.any(Number)],
     ]);
     expect(waits[2]?.waitMs).toBeGreaterThan(4_000);
-    expect(await tasksOf(id)).toBe(1);
+    expect(await tasksOf(stack, id)).toBe(1);
     expect(await run(stack, id)).toMatchObject({ end: 'done' });
-  });
-});
-
-describe('the dialog', () => {
-  test('a code that is 31 seconds old is code_expired, and the customer begins again', async () => {
-    const shop = await newCustomer(stack);
-    const { link, token } = await newLink(stack, shop.tenantId);
-    const first = await begin(stack, token);
-    const { code } = stack.upstream.consent([shop.wabaId]);
-    stack.upstream.passTime(31_000);
-    await first.finish({ code });
-    expect(await failureOf(link.id)).toEqual(['failed', 'login', 'code_expired', true]);
-    expect((await stack.setup.see(first.own))?.asks).toEqual({ for: 'start' });
-    const again = await begin(stack, token);
-    await again.finish({ code: stack.upstream.consent([shop.wabaId]).code });
-    expect(await run(stack, link.id)).toMatchObject({ end: 'done' });
-  });
-
-  test('one code that comes twice at once counts once', async () => {
-    const shop = await newCustomer(stack);
-    const { link, token } = await newLink(stack, shop.tenantId);
-    const browser = await begin(stack, token);
-    const { code } = stack.upstream.consent([shop.wabaId]);
-    await Promise.all(Array.from({ length: 5 }, () => browser.finish({ code })));
-    // Upstream refuses the others, and what it refuses undoes nothing, whichever is written first.
-    expect(await linkOf(stack, link.id)).toMatchObject({ state: 'authorized', failure: null });
-    expect(await tasksOf(link.id)).toBe(1);
-  });
-
-  test('an answer that upstream refuses late does not undo one that it took', async () => {
-    const shop = await newCustomer(stack);
-    const { link, token } = await newLink(stack, shop.tenantId);
-    const browser = await begin(stack, token);
-    const [late, good] = [stack.upstream.consent([shop.wabaId]), stack.upstream.consent([shop.wabaId])];
-    stack.upstream.failNext('exchangeCode', async () => {
-      await browser.finish({ code: good.code });
-      throw refusedWith(100, { subcode: 36_009 });
-    });
-    await browser.finish({ code: late.code });
-    expect(await linkOf(stack, link.id)).toMatchObject({ state: 'authorized', failure: null });
-  });
-
-  test('a link is begun by its token, or by its browser: not by its id, which can be guessed', async () => {
-    const shop = await newCustomer(stack);
-    const { link, token } = await newLink(stack, shop.tenantId);
-    const id = `sl_${link.id}`;
-    for (const nonce of ['', 'n'.repeat(43)]) {
-      await expect(stack.setup.start({ id, nonce })).rejects.toMatchObject({ code: 'unknown_setup_link' });
-    }
-    const { own } = await begin(stack, token);
-    await expect(stack.setup.start({ id, nonce: '' })).rejects.toMatchObject({ code: 'unknown_setup_link' });
-    expect((await stack.setup.start(own)).id).toBe(id);
-    // The cookie of before is of no use any more.
-    expect(await stack.setup.see(own)).toBeNull();
-  });
-
-  test('cancelled, or left at a step: the link is as good as before', async () => {
-    const shop = await newCustomer(stack);
-    const { link, token } = await newLink(stack, shop.tenantId);
-    await (await begin(stack, token)).finish({ error: 'access_denied', error_reason: 'user_denied' });
-    expect(await failureOf(link.id)).toEqual(['cancelled', 'login', 'login_cancelled', true]);
-    const browser = await begin(stack, token);
-    await browser.finish({ error: 'access_denied', current_step: 'PHONE_NUMBER_SETUP' });
-    expect(await failureOf(link.id)).toEqual(['cancelled', 'PHONE_NUMBER_SETUP', 'flow_abandoned', true]);
-    expect((await stack.setup.see(browser.own))?.asks).toEqual({ for: 'start' });
-    expect((await actionsOf(shop.tenantId)).filter((one) => one === 'setup_link.failed')).toEqual([]);
-  });
-
-  test('a forged state, and one of another link or browser, changes nothing', async () => {
-    const [shop, other] = [await newCustomer(stack), await newCustomer(stack)];
-    const { link, token } = await newLink(stack, shop.tenantId);
-    const browser = await begin(stack, token);
-    const attacker = await begin(stack, (await newLink(stack, other.tenantId)).token);
-    const { code } = stack.upstream.consent([shop.wabaId]);
-    const before = stack.upstream.count('exchangeCode');
-    const forged = browser.state.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'));
-    for (const [state, nonceOf] of [
-      [forged, browser.nonceOf],
-      [browser.state, attacker.nonceOf],
-      [browser.state, () => undefined],
-      [browser.state, () => attacker.own.nonce],
-      [attacker.state.replace(/^\d+/, link.id), browser.nonceOf],
-      ['', browser.nonceOf],
-    ] as const) {
-      expect(await stack.setup.finishDialog({ state, code }, nonceOf)).toEqual({ id: null });
-    }
-    expect(stack.upstream.count('exchangeCode')).toBe(before);
-    expect((await linkOf(stack, link.id)).state).toBe('started');
-  });
-
-  test('a second browser: the last that began counts, until upstream has authorized one', async () => {
-    const shop = await newCustomer(stack);
-    const { link, token } = await newLink(stack, shop.tenantId);
-    const first = await begin(stack, token);
-    const second = await begin(stack, token);
-    const before = stack.upstream.count('exchangeCode');
-    await first.finish({ code: stack.upstream.consent([shop.wabaId]).code });
-    expect((await linkOf(stack, link.id)).state).toBe('started');
-    expect(stack.upstream.count('exchangeCode')).toBe(before);
-    await second.finish({ code: stack.upstream.consent([shop.wabaId]).code });
-    expect((await linkOf(stack, link.id)).state).toBe('authorized');
-    await expect(stack.setup.start(token)).rejects.toMatchObject({ code: 'link_used' });
-    const seen = await stack.setup.see({ token, nonceOf: () => first.own.nonce });
-    expect(seen).toMatchObject({ refusal: 'link_used', asks: null });
-    for (const own of [first.own, { ...first.own, nonce: '' }]) {
-      await expect(stack.setup.retry(own)).rejects.toMatchObject({ code: 'link_used' });
-      expect(await stack.setup.see(own)).toBeNull();
-    }
-  });
-});
-
-describe('a set-up fails', () => {
-  test('a WABA of another tenant: waba_taken, the token is deleted, and nothing else has changed', async () => {
-    const owner = await freshTenant(database);
-    const thief = await newCustomer(stack);
-    // Of several numbers none is asked for: nothing of the account is shown.
-    stack.upstream.waba(owner.wabaId, { [owner.number]: {}, [owner.secondNumber]: {} });
-    const { id, own } = await authorizedLink(stack, thief.tenantId, [owner.wabaId]);
-    expect(await run(stack, id)).toMatchObject({ end: 'failed' });
-    expect(await failureOf(id)).toEqual(['failed', 'waba', 'waba_taken', true]);
-    const link = await linkOf(stack, id);
-    expect(link).toMatchObject({ tokenSealed: null, wabaId: null, phoneNumberId: null, authorizedAt: null });
-    expect(link.failure?.message).not.toContain(owner.tenantId);
-    expect(await findWaba(database, owner.wabaId)).toMatchObject({
-      tenantId: owner.tenantId,
-      accessTokenSealed: null,
-    });
-    expect(await actionsOf(owner.tenantId)).toEqual([]);
-    expect((await stack.setup.see(own))?.asks).toEqual({ for: 'start' });
-  });
-
-  test('a number of another WABA here: number_taken, and no WABA is added', async () => {
-    const owner = await freshTenant(database);
-    const thief = await newCustomer(stack);
-    stack.upstream.waba(thief.wabaId, { [owner.number]: {} });
-    const { id } = await authorizedLink(stack, thief.tenantId, [thief.wabaId]);
-    await run(stack, id);
-    expect(await failureOf(id)).toEqual(['failed', 'number', 'number_taken', true]);
-    expect(await findWaba(database, thief.wabaId)).toBeNull();
-  });
-
-  test('permissions that are missing, no WABA, no number', async () => {
-    const shop = await newCustomer(stack);
-    const cases: [ReturnType<SetupStack['upstream']['consent']>, string[]][] = [
-      [
-        stack.upstream.consent([shop.wabaId], ['whatsapp_business_management']),
-        ['permissions', 'permission_missing'],
-      ],
-      [stack.upstream.consent([]), ['waba', 'no_waba']],
-    ];
-    for (const [{ code }, expected] of cases) {
-      const { link, token } = await newLink(stack, shop.tenantId);
-      await (await begin(stack, token)).finish({ code });
-      await run(stack, link.id);
-      expect(await failureOf(link.id)).toEqual(['failed', ...expected, true]);
-      expect((await linkOf(stack, link.id)).tokenSealed).toBeNull();
-    }
-    stack.upstream.waba(shop.wabaId, {});
-    const { id, own } = await authorizedLink(stack, shop.tenantId, [shop.wabaId]);
-    await run(stack, id);
-    expect(await failureOf(id)).toEqual(['failed', 'number', 'no_number', true]);
-    // The customer adds one, and needs no new consent.
-    stack.upstream.waba(shop.wabaId, { [shop.number]: {} });
-    await stack.setup.retry(own);
-    expect(await run(stack, id)).toMatchObject({ end: 'done' });
-  });
-
-  test('(#100) on the first subscription is asked again; when it stays, subscription_failed, and the link resumes there', async () => {
-    const shop = await newCustomer(stack);
-    const { id, own } = await authorizedLink(stack, shop.tenantId, [shop.wabaId]);
-    stack.upstream.failNext('subscribeApp', refusedWith(100));
-    expect(await run(stack, id)).toMatchObject({ end: null, summary: expect.stringContaining('#100') });
-    stack.upstream.failNext('subscribeApp', ...Array.from({ length: 4 }, () => refusedWith(100)));
-    for (const end of [null, null, null, 'failed']) expect((await run(stack, id)).end).toBe(end);
-    expect(await failureOf(id)).toEqual(['failed', 'subscribe', 'subscription_failed', true]);
-    expect(await tasksOf(id)).toBe(0);
-    await stack.setup.retry(own);
-    expect(await tasksOf(id)).toBe(1);
-    expect(await run(stack, id)).toMatchObject({ end: 'done' });
-  });
-
-  test('two-step verification: the page asks for the PIN, three times', async () => {
-    const shop = await newCustomer(stack);
-    Object.assign(shop.waba.numbers.get(shop.number) ?? {}, { pin: '424242' });
-    const { id, own } = await authorizedLink(stack, shop.tenantId, [shop.wabaId]);
-    await run(stack, id);
-    expect(await failureOf(id)).toEqual(['failed', 'register', 'pin_required', true]);
-    expect((await stack.setup.see(own))?.asks).toEqual({ for: 'pin', triesLeft: 3 });
-    for (const pin of ['12345', '1234567', 'abcdef', '١٢٣٤٥٦']) {
-      await expect(stack.setup.givePin(own, pin)).rejects.toMatchObject({ param: 'pin' });
-    }
-    await stack.setup.givePin(own, '111111');
-    await run(stack, id);
-    expect((await stack.setup.see(own))?.asks).toEqual({ for: 'pin', triesLeft: 2 });
-    await stack.setup.givePin(own, '424242');
-    expect(await run(stack, id)).toMatchObject({ end: 'done' });
-    expect(await numberPin({ database, secretBox: testSecretBox }, shop.number)).toBe('424242');
-  });
-
-  test('a third wrong PIN ends it', async () => {
-    const shop = await newCustomer(stack);
-    Object.assign(shop.waba.numbers.get(shop.number) ?? {}, { pin: '424242' });
-    const { id, own } = await authorizedLink(stack, shop.tenantId, [shop.wabaId]);
-    await run(stack, id);
-    for (const pin of ['111111', '222222', '333333']) {
-      await stack.setup.givePin(own, pin);
-      await run(stack, id);
-    }
-    expect(await failureOf(id)).toEqual(['failed', 'register', 'pin_required', false]);
-    await expect(stack.setup.givePin(own, '424242')).rejects.toMatchObject({ code: 'setup_link_elsewhere' });
-  });
-
-  test('429 of a registration says until when, and trying earlier is refused', async () => {
-    const shop = await newCustomer(stack);
-    const { id, own } = await authorizedLink(stack, shop.tenantId, [shop.wabaId]);
-    const retryAfterMs = 3_600_000;
-    stack.upstream.failNext(
-      'registerNumber',
-      refusedWith(133_016, { httpStatus: 429, transient: true, retryAfterMs }),
-    );
-    await run(stack, id);
-    expect(await failureOf(id)).toEqual(['failed', 'register', 'registration_rate_limited', true]);
-    const { failure } = await linkOf(stack, id);
-    const inMs = Date.parse(failure?.retryAt ?? '') - Date.now();
-    expect([inMs > retryAfterMs - 60_000, inMs <= retryAfterMs]).toEqual([true, true]);
-    expect((await stack.setup.see(own))?.asks).toBeNull();
-    await expect(stack.setup.retry(own)).rejects.toMatchObject({ code: 'invalid_value' });
-    const past = `update setup_links set failure = jsonb_set(failure, '{retryAt}', '"2026-01-01T00:00:00Z"') where id = :id`;
-    await execute(database, past, { id });
-    await stack.setup.retry(own);
-    expect(await run(stack, id)).toMatchObject({ end: 'done' });
-  });
-
-  test('a copy of the app that comes a day too late: the customer begins again', async () => {
-    const shop = await newCustomer(stack);
-    Object.assign(shop.waba.numbers.get(shop.number) ?? {}, { isInApp: true });
-    const { id, own } = await authorizedLink(stack, shop.tenantId, [shop.wabaId]);
-    stack.upstream.failNext('syncBusinessApp', refusedWith(2_593_108));
-    await run(stack, id);
-    expect(await failureOf(id)).toEqual(['failed', 'register', 'coexistence_sync_late', true]);
-    expect((await stack.setup.see(own))?.asks).toEqual({ for: 'start' });
-  });
-
-  test('a check that stays bad fails there, and goes on when it is good', async () => {
-    const shop = await newCustomer(stack);
-    const { id, own } = await authorizedLink(stack, shop.tenantId, [shop.wabaId]);
-    const good = stack.check.found;
-    stack.check.found = { problem: 'No app is subscribed to the WABA.', isSure: true, attention: [] };
-    for (let tries = 1; tries < 6; tries += 1) expect((await run(stack, id)).end).toBeNull();
-    expect((await run(stack, id)).end).toBe('failed');
-    stack.check.found = good;
-    expect(await failureOf(id)).toEqual(['failed', 'check', 'upstream_error', true]);
-    // From an earlier step too: what is done already is not done again.
-    const before = stack.upstream.count('registerNumber');
-    await stack.setup.retry(own, 'subscribe');
-    expect((await linkOf(stack, id)).state).toBe('authorized');
-    expect(await run(stack, id)).toMatchObject({ end: 'done' });
-    expect(stack.upstream.count('registerNumber')).toBe(before);
   });
 });
 
@@ -505,7 +234,7 @@ describe('a link that is over', () => {
     expect(await run(stack, id)).toMatchObject({ end: 'over', summary: `${own.id} is revoked.` });
     expect(await linkOf(stack, id)).toMatchObject({ state: 'revoked', tokenSealed: null });
     expect(await findWaba(database, shop.wabaId)).toBeNull();
-    expect(await tasksOf(id)).toBe(0);
+    expect(await tasksOf(stack, id)).toBe(0);
     await expect(stack.setup.retry(own)).rejects.toMatchObject({ code: 'link_revoked' });
   });
 
@@ -528,7 +257,9 @@ describe('a link that is over', () => {
     expect(await expireSetupLinks(database, 100)).toBeGreaterThan(0);
     expect(await expireSetupLinks(database, 100)).toBe(0);
     expect(await linkOf(stack, id)).toMatchObject({ state: 'expired', tokenSealed: null });
-    expect((await actionsOf(shop.tenantId)).filter((one) => one === 'setup_link.expired')).toHaveLength(1);
+    expect(
+      (await actionsOf(stack, shop.tenantId)).filter((one) => one === 'setup_link.expired'),
+    ).toHaveLength(1);
     // The run that waits is told.
     expect(await run(stack, id)).toMatchObject({ end: 'over', summary: `${own.id} is expired.` });
     await execute(database, `update setup_links set expires_at = now() - interval '29 days' where id = :id`, {

@@ -12,6 +12,7 @@ import {
 import type { SetupCheck, StepTools } from '../../../src/features/setup-links/step-kit.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query, queryColumn } from '../../../src/platform/postgres/sql.ts';
 import { testSecretBox } from '../../support/test-accounts.ts';
 import { APP, type PlayedUpstream, playUpstream } from './played-upstream.ts';
 
@@ -121,4 +122,21 @@ export async function run(stack: SetupStack, id: string, most = 20): Promise<Set
     const progress = await runSetupStep(stack.tools, id);
     if (progress.end !== null || progress.waitMs > 0 || steps === most) return progress;
   }
+}
+
+/** The audited actions of a tenant, in their order. */
+export async function actionsOf({ database }: SetupStack, tenantId: string): Promise<string[]> {
+  const text = 'select action from audit_log where tenant_id = :tenantId order by id';
+  return await queryColumn<string>(database, text, { tenantId });
+}
+
+export async function tasksOf({ database }: SetupStack, id: string): Promise<number> {
+  const text = 'select workflow_id from workflow_tasks where workflow_id = :workflowId';
+  return (await query(database, text, { workflowId: `setUp/sl_${id}` })).length;
+}
+
+/** The end of a failed link, in short. */
+export async function failureOf(stack: SetupStack, id: string) {
+  const { state, failure } = await linkOf(stack, id);
+  return [state, failure?.step, failure?.code, failure?.retryable];
 }
