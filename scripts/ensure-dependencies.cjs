@@ -205,7 +205,8 @@ async function provideChromium() {
     say('Installing Chromium for the page tests (apt-get).');
     const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
     const update = await run('apt-get', ['update'], 'reading package lists', env);
-    const args = ['install', '-y', '--no-install-recommends', 'chromium'];
+    // A machine that has just started often installs updates by itself, and holds the lock for minutes.
+    const args = ['install', '-y', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=600', 'chromium'];
     const install = await run('apt-get', args, 'installing Chromium', env);
     if (install.code === 0 && findChromium() !== undefined) {
       say(`Chromium is installed (${install.seconds} s).`);

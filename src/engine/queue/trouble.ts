@@ -40,6 +40,10 @@ export type TroubleSample = {
 const rowsOf = (state: string, order = '') =>
   `(select * from delivery_queue where endpoint_id = :endpointId and ${state} ${order} limit 1000)`;
 
+/** SQL: one probe for each row looked at. As a plain join the planner may read all events of all days for it. */
+const eventOf = (row: string) =>
+  `cross join lateral (select * from events where day = ${row}.event_day and id = ${row}.event_uuid limit 1) as e`;
+
 const HEADS = `${rowsOf(`state in ('claimed', 'retrying')`)}
   union all ${rowsOf(`state = 'due'`, 'order by endpoint_id, replay, position')}`;
 
@@ -49,7 +53,7 @@ const SAMPLE = `
                                union all ${rowsOf(`state in ('unreleased', 'suspended')`)})
   select (select count(*)::integer from looked) as looked,
          (select coalesce(jsonb_object_agg(t.event_type, t.n), '{}') from (
-            select e.event_type, count(*) as n from looked l join events e on e.day = l.event_day and e.id = l.event_uuid
+            select e.event_type, count(*) as n from looked l ${eventOf('l')}
              group by e.event_type) as t) as "byType",
          count(*) filter (where attempts > 0)::integer as failed,
          (extract(epoch from clock_timestamp() - min(created_at) filter (where state <> 'retrying')) * 1000)::float8 as "dueMs",
@@ -69,7 +73,7 @@ const FAILURES = `
   select a.started_at as at, a.status_code as "statusCode", a.error_message as error,
          substring(a.response_body from 1 for 200) as body, e.conversation_id as "conversationId"
     from (select * from (${HEADS}) as heads where attempts > 0 limit 30) as h
-    join events e on e.day = h.event_day and e.id = h.event_uuid
+   ${eventOf('h')}
    cross join lateral (select * from attempts where delivery_id = h.delivery_id and day >= h.delivery_day
                         order by attempt desc limit 1) as a
    order by a.started_at desc`;

@@ -61,6 +61,9 @@ function isExecutable(file: string): boolean {
   }
 }
 
+/** A machine that has just started often installs updates by itself, and holds the lock for minutes. */
+const WAIT_FOR_LOCK = ['-o', 'DPkg::Lock::Timeout=600'];
+
 /**
  * Installs Debian packages where that is possible: as root, with apt-get. Says so, and never fails: the tests that
  * need a program which is still missing then are skipped.
@@ -72,7 +75,9 @@ export async function installPackages(packages: readonly string[]): Promise<void
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   try {
     await run('apt-get', ['update'], { env });
-    await run('apt-get', ['install', '-y', '--no-install-recommends', ...packages], { env });
+    await run('apt-get', ['install', '-y', '--no-install-recommends', ...WAIT_FOR_LOCK, ...packages], {
+      env,
+    });
   } catch (error) {
     process.stdout.write(`apt-get failed: ${String(error).slice(0, 500)}\n`);
   }
