@@ -33,6 +33,7 @@ import * as endpointHealth from './migrations/0025-endpoint-health.ts';
 import * as resumedOptOuts from './migrations/0026-resumed-opt-outs.ts';
 import * as setupLinks from './migrations/0027-setup-links.ts';
 import * as oneSender from './migrations/0028-one-sender-of-alerts-and-hooks.ts';
+import * as usageChanges from './migrations/0029-usage-changes-keep-pages.ts';
 import { query } from './sql.ts';
 
 /** One that sets `transaction` to false runs without one, as a concurrent index needs it. */
@@ -74,6 +75,7 @@ export const MIGRATIONS: Migrations = {
     down: oneSender.down,
     config: oneSender.config,
   },
+  '0029-usage-changes-keep-pages': { up: usageChanges.up, down: usageChanges.down },
 };
 
 export type SchemaState = {

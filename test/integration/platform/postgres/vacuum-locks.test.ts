@@ -17,6 +17,8 @@ const COMING_AND_GOING: Readonly<Record<string, string>> = {
   history_pieces: `(waba_id, phone_number_id, wa_id, phase, chunk, messages)
     select '${WABA}', '${NUMBER}', '1', 0, n, (select string_agg(gen_random_uuid()::text, '') from generate_series(n, n + 80))`,
   send_pacing: `(phone_number_id, recipient, free_at) select '${NUMBER}', n::text, now()`,
+  usage_changes: `(waba_id, day, phone_number_id, category, pricing_type, country)
+    select '${WABA}', current_date, '${NUMBER}', 'service', 'regular', 'US'`,
   waiting_bodies: `(waba_id, phone_number_id, received_day, inbox_id) select '${WABA}', '1', current_date, n`,
 };
 

@@ -1,0 +1,10 @@
+import type { Knex } from 'knex';
+
+/** Housekeeping empties the table at once. To give its pages back, a vacuum would keep every body from being ingested. */
+export async function up(knex: Knex): Promise<void> {
+  await knex.raw('alter table usage_changes set (vacuum_truncate = off)');
+}
+
+export async function down(knex: Knex): Promise<void> {
+  await knex.raw('alter table usage_changes reset (vacuum_truncate)');
+}
