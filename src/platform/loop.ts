@@ -1,5 +1,5 @@
 import type { Logger } from './logger.ts';
-import { ASIDE_POLL_MS, type LeaderLoopName, type LoopName, loopFacts } from './loops.ts';
+import { ASIDE_POLL_MS, IDLE_POLL_MS, type LeaderLoopName, type LoopName, loopFacts } from './loops.ts';
 
 /** How a loop goes; times in milliseconds. */
 export type LoopStatus = {
@@ -18,6 +18,19 @@ export type Loop = {
   stop(): Promise<void>;
 };
 
+/** Knows which loops have something to do, so that not each has to look for that. */
+export type WorkWatch = {
+  /** `hasWork`: SQL that is true when a turn would find something to do. */
+  add(
+    loop: Pick<Loop, 'name' | 'wake'>,
+    hasWork: string,
+  ): {
+    /** Nothing has woken the loop since the watch looked, and there was nothing. */
+    isIdle(): boolean;
+    woken(): void;
+  };
+};
+
 const FIRST_BACK_OFF_MS = 250;
 const LONGEST_BACK_OFF_MS = 5_000;
 
@@ -26,8 +39,11 @@ type LoopOptions = {
   pollMs?: () => number;
   /** Whether another process does this while nothing wakes it. */
   standsAside?: (() => boolean) | undefined;
+  /** Its turns come seldom while the watch finds nothing for it; without a watch it looks by itself. */
+  work?: { watch: WorkWatch | undefined; hasWork: string; idlePollMs?: () => number };
   logger: Logger;
-  turn: () => Promise<boolean>;
+  /** `isIdle`: nothing is known that the turn could find. */
+  turn: (isIdle: boolean) => Promise<boolean>;
 } & (
   | { name: Exclude<LoopName, LeaderLoopName> }
   /** Other workers make no turns. */
@@ -39,9 +55,13 @@ type LoopOptions = {
  * A failing turn (database or Temporal away) is retried after a growing wait; nothing spins.
  */
 export function startLoop(options: LoopOptions): Loop {
-  const turns = makeTurns(options);
   const pollMs = options.pollMs ?? (() => loopFacts(options.name).pollMs);
-  const restMs = () => (options.standsAside?.() === true ? ASIDE_POLL_MS : pollMs());
+  const isIdle = () => watched?.isIdle() === true;
+  const turns = makeTurns(options, isIdle);
+  const restMs = () => {
+    if (isIdle()) return options.work?.idlePollMs?.() ?? IDLE_POLL_MS;
+    return options.standsAside?.() === true ? ASIDE_POLL_MS : pollMs();
+  };
   let stopping = false;
   let woken = false;
   let pause: Pause | null = null;
@@ -57,11 +77,10 @@ export function startLoop(options: LoopOptions): Loop {
       pause = null;
     }
   };
-  const running = run();
-
-  return {
+  const loop: Loop = {
     name: options.name,
     wake: () => {
+      watched?.woken();
       woken = true;
       if (turns.backOffMs() === 0) pause?.end();
     },
@@ -72,9 +91,12 @@ export function startLoop(options: LoopOptions): Loop {
       await running;
     },
   };
+  const watched = options.work?.watch?.add(loop, options.work.hasWork);
+  const running = run();
+  return loop;
 }
 
-function makeTurns(options: LoopOptions) {
+function makeTurns(options: LoopOptions, isIdle: () => boolean) {
   const { name, logger, turn } = options;
   let backOffMs = 0;
   let beganAtMs: number | null = null;
@@ -86,7 +108,7 @@ function makeTurns(options: LoopOptions) {
     run: async (): Promise<boolean> => {
       beganAtMs = performance.now();
       try {
-        const more = 'isLeader' in options && !options.isLeader() ? false : await turn();
+        const more = 'isLeader' in options && !options.isLeader() ? false : await turn(isIdle());
         if (backOffMs > 0) logger.info({ loop: name }, 'loop recovered');
         backOffMs = 0;
         return more;

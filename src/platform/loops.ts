@@ -14,6 +14,9 @@ const HOUR_MS = 3_600_000;
 /** How often a loop looks that leaves its work to the leader: notifications still wake it. */
 export const ASIDE_POLL_MS = 10_000;
 
+/** How often a loop looks for which `work-watch` finds nothing to do. */
+export const IDLE_POLL_MS = 60_000;
+
 /**
  * All loops of a worker. Logs, metrics, /readyz and docs/architecture.md have these names; `startLoop` and /readyz read the
  * rest here, and a test compares the document.
@@ -32,6 +35,7 @@ export const LOOPS = {
   'run-upkeep': { pollMs: 30_000, leaderOnly: true, needsTemporal: true },
   'trouble-watch': { pollMs: 1_000, needsTemporal: true },
   heartbeat: { pollMs: 1_000 },
+  'work-watch': { pollMs: 1_000 },
   'endpoint-keeper': { pollMs: 1_000 },
   'alert-keeper': { pollMs: 10_000 },
   'operations-hooks': { pollMs: 1_000 },

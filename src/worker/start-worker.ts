@@ -35,6 +35,7 @@ import {
 import { taskQueues } from '../platform/temporal/workflow-options.ts';
 import { startWorkflowStarter } from '../platform/temporal/workflow-starter.ts';
 import { wakeAllTasks } from '../platform/temporal/workflow-tasks.ts';
+import { makeWorkWatch } from '../platform/work-watch.ts';
 import { openActivities } from './activities.ts';
 import { startHealthServer, type WorkerHealth, watchHealth } from './health.ts';
 import { startHeartbeat } from './heartbeat.ts';
@@ -167,7 +168,7 @@ function openParts(config: Config, logger: Logger, runBounds: RunBounds | undefi
     noteAttempt(attempt, outcome);
   };
   const delivery = openDelivery(config, { database, logger, worker, onAttempt, runBounds });
-  return { database, upkeepDatabase, delivery, logger, metrics, objectStore };
+  return { database, upkeepDatabase, delivery, logger, metrics, objectStore, workWatch: makeWorkWatch() };
 }
 
 /** Ingests bodies and claims what comes of them, unless other workers of the installation have more room. */
@@ -268,24 +269,27 @@ function startDeliveryLoops(
   config: Config,
   parts: Tools & { onPeers: (peers: WorkerPeers) => void; peers: () => WorkerPeers },
 ): Loop[] {
-  const { database, upkeepDatabase, delivery, logger, onPeers, peers } = parts;
+  const { database, upkeepDatabase, delivery, logger, onPeers, peers, workWatch } = parts;
   const { loop, secretBox } = delivery;
   const isLeader = () => peers().isLeader;
   const isAside = () => standsAside(peers());
-  loop.start();
+  const upkeep = { database: upkeepDatabase, logger, isLeader };
+  loop.start(workWatch);
   return [
     startHeartbeat({ ...delivery, database, logger, onPeers }),
-    ...startDeliveryUpkeep(config, delivery, { database, logger, isLeader, standsAside: isAside }),
-    startFiguresKeeper({ database: upkeepDatabase, logger, isLeader }),
-    startWindowLoop({ database: upkeepDatabase, logger, isLeader }),
-    startOrderRelease(config, { database: upkeepDatabase, logger, isLeader, secretBox }),
+    ...startDeliveryUpkeep(config, delivery, { database, logger, isLeader, standsAside: isAside, workWatch }),
+    startFiguresKeeper(upkeep),
+    startWindowLoop(upkeep),
+    startOrderRelease(config, { ...upkeep, secretBox, workWatch }),
     startHookSender({
       ...delivery,
       ...config.webhooks,
       database: upkeepDatabase,
       logger,
       standsAside: isAside,
+      workWatch,
     }),
+    workWatch.start({ database, logger, standsAside: isAside }),
   ];
 }
 
@@ -302,7 +306,13 @@ function temporalTools(
 
 function startStarter(config: Config, parts: TemporalTools & { peers: () => WorkerPeers }): Loop {
   const isAside = () => standsAside(parts.peers());
-  return startWorkflowStarter({ ...temporalTools(config, parts), kinds: TASK_KINDS, standsAside: isAside });
+  const { workWatch } = parts;
+  return startWorkflowStarter({
+    ...temporalTools(config, parts),
+    kinds: TASK_KINDS,
+    standsAside: isAside,
+    workWatch,
+  });
 }
 
 function startTemporalLoops(config: Config, parts: TemporalTools & { peers: () => WorkerPeers }): Loop[] {

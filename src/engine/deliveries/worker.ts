@@ -4,7 +4,7 @@ import { makeSecretBox, parseEncryptionKeys } from '../../platform/crypto/secret
 import { makeAddressGuard } from '../../platform/http/outbound-url.ts';
 import { leaseMsFor } from '../../platform/lease-clock.ts';
 import type { Logger } from '../../platform/logger.ts';
-import type { Loop } from '../../platform/loop.ts';
+import type { Loop, WorkWatch } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
 import { standsAside, type WorkerPeers } from '../../platform/postgres/worker-processes.ts';
@@ -112,7 +112,7 @@ export type Delivery = ReturnType<typeof openDelivery>;
 export function startDeliveryUpkeep(
   config: Config,
   delivery: Delivery,
-  tools: { database: Database; logger: Logger; isLeader: () => boolean; standsAside: () => boolean },
+  tools: { database: Database; logger: Logger; isLeader: () => boolean; standsAside: () => boolean; workWatch: WorkWatch },
 ): Loop[] {
   const { loop, runs, troubleWatch } = delivery;
   const { blockLimitHours } = config.webhooks;

@@ -3,6 +3,9 @@ import { execute, query, queryColumn } from '../../platform/postgres/sql.ts';
 
 const IS_BACK = `mode = 'open' and backlog_due_at <= (select clock_timestamp())`;
 
+/** SQL: whether retries of an endpoint are to be brought forward. */
+export const HAS_RECOVERED = `exists (select from endpoint_health where ${IS_BACK})`;
+
 /** Their retries are to be brought forward now; the longest waiting first. */
 export async function findRecovered(database: Database, limit: number): Promise<string[]> {
   return await queryColumn<string>(

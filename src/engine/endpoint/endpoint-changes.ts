@@ -2,6 +2,18 @@ import type { Database, Transaction } from '../../platform/postgres/database.ts'
 import { query, queryColumn } from '../../platform/postgres/sql.ts';
 import type { EndpointMode } from './endpoint-settings.ts';
 
+/** A change is visible later than it is dated. */
+export const CHANGE_LAG_SECONDS = 30;
+
+/** SQL: whether an endpoint was changed lately, or fails, or was failing until lately. */
+export const HAS_CHANGED = ['webhook_endpoints where updated_at', 'endpoint_health where mode_changed_at']
+  .map((dated) => `exists (select from ${dated} > now() - interval '${CHANGE_LAG_SECONDS + 1} seconds')`)
+  .concat(
+    `exists (select from endpoint_health where failing_since is not null and mode in ('open', 'probing'))`,
+    `exists (select from endpoint_health where failing_notified and failing_since is null and mode = 'open')`,
+  )
+  .join(' or ');
+
 /** How an endpoint changed by its own attempts. What users switch is not recorded. */
 export type EndpointChange = {
   wabaId: string;

@@ -17,6 +17,9 @@ export async function lockReopened(trx: Transaction): Promise<string[]> {
   return await lockEndpoints(trx, `h.has_parked and h.mode = 'open'`, {});
 }
 
+/** SQL: whether an endpoint takes deliveries again and has parked ones. */
+export const HAS_REOPENED = `exists (select from endpoint_health where has_parked and mode = 'open')`;
+
 const ENDPOINTS_AT_ONCE = 100;
 
 /**

@@ -17,6 +17,9 @@ export const GRANT_PROBES = `free as (
        returning p.row_id
      )`;
 
+/** SQL: whether an endpoint's probe is due. */
+export const HAS_PROBE = `exists (select from endpoint_health where mode = 'probing' and next_probe_at <= now())`;
+
 /**
  * Makes the next probe of an endpoint due whose breaker is open. False: its breaker is closed, or a probe is under way,
  * which stays the only one. The endpoint is locked first, so that a probe that begins meanwhile is seen.

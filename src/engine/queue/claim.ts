@@ -132,7 +132,7 @@ export async function releaseClaims(
 }
 
 /** No claim is longer. */
-const LONGEST_LEASE = "interval '10 minutes'";
+export const LONGEST_LEASE = "interval '10 minutes'";
 
 /**
  * Releases what dead processes claimed: their leases have ended, `withinSeconds` ago at most, or end in a future that only a
@@ -206,6 +206,10 @@ export async function findDueEndpoints(
     page,
   );
 }
+
+/** SQL: whether something is due that is not parked. */
+export const HAS_DUE = `(select true from delivery_queue where state = 'due' and not parked
+    order by endpoint_id, replay, position limit 1) is not null`;
 
 /** Rows that are looked at for what became due lately. */
 const MAX_LATEST = 5_000;

@@ -1,7 +1,9 @@
 import type { Database } from '../../platform/postgres/database.ts';
 import { execute, query, queryColumn } from '../../platform/postgres/sql.ts';
 import { dayOfUuidV7 } from '../../platform/public-ids.ts';
+import { SOON } from '../../platform/work-watch.ts';
 import { HAS_BUFFERED_HEAD } from './buffers.ts';
+import { LONGEST_LEASE } from './claim.ts';
 import { rowIs } from './states.ts';
 
 /** For `order` events and at endpoints with a wide order scope, where nothing else is chosen. Others have no limit. */
@@ -23,6 +25,13 @@ const BLOCKING = `blocking (endpoint_id, blocks) as (
          and (q.endpoint_id, q.blocks) > (blocking.endpoint_id, blocking.blocks)
        order by q.endpoint_id, q.blocks limit 1) as next
 )`;
+
+/** SQL: whether claims have expired, or a head blocks others. What expired long ago is found by the sweeps that look at everything. */
+export const HAS_STUCK = `exists (select from delivery_queue
+    where state = 'claimed' and lease_until between now() - interval '2 minutes' and now())
+  or exists (select from delivery_queue where state = 'claimed' and lease_until > now() + ${LONGEST_LEASE})
+  or (select true from delivery_queue where state = 'retrying' and blocks is not null and stepped_aside_at is null
+       order by endpoint_id, blocks limit 1) is not null`;
 
 type Blocking = { deliveryId: string; deliveryDay: string };
 
@@ -110,6 +119,11 @@ async function stepOneAside(database: Database, { deliveryId, deliveryDay }: Blo
     return true;
   });
 }
+
+/** SQL: whether a retry or a test event is due soon, or some head is buffered. What was due long ago is found by sweeps. */
+export const HAS_RETRY = `exists (select from delivery_queue
+    where state = 'retrying' and next_attempt_at between now() - interval '2 minutes' and ${SOON})
+  or (select true from delivery_queue where state = 'unreleased' order by next_attempt_at limit 1) is not null`;
 
 /**
  * Makes retries due whose time has come, at most `limit` of those that have waited for `withinSeconds` at most. A retry

@@ -18,6 +18,9 @@ const PATIENCE_MS = { together: 25, alone: 250 };
 /** Side by side, so that what hangs holds up few. One is left for shards without a backlog. */
 const MOST_TURNS = { together: 4, alone: 3 };
 
+/** Without a notification for as long, and nothing that waits, it looks as often: often enough where one was lost. */
+const CALM_MS = 1_000;
+
 const BACK_OFF = { firstMs: 250, longestMs: 5_000 };
 
 /** Which part of the shards a worker is for: those that leave `rank` when divided by `count`. */
@@ -64,6 +67,8 @@ class Intake implements IntakeLoop {
   #looking: Promise<void> | null = null;
   #nextLookMs = 0;
   #lookedAtMs = performance.now();
+  /** When there was something last, or a notification of that. */
+  #movedMs = performance.now();
   #failingFromMs: number | null = null;
   #stopping = false;
 
@@ -82,6 +87,7 @@ class Intake implements IntakeLoop {
   }
 
   notified(payload: string): void {
+    this.#movedMs = performance.now();
     const { rank, count } = this.#share();
     const named = payload === '' ? SHARDS : payload.split(',').map(Number);
     for (const shard of named) if (shard % count === rank) this.#wanted.add(shard);
@@ -114,13 +120,15 @@ class Intake implements IntakeLoop {
     const startMs = performance.now();
     const { rank, count, isLeader } = this.#share();
     const isAside = isLeader === false && count > 1;
-    const asideUntilMs = isAside ? this.#lookedAtMs + ASIDE_POLL_MS : 0;
-    if (startMs < Math.max(this.#nextLookMs, asideUntilMs)) return;
+    const isCalm = startMs - this.#movedMs > CALM_MS;
+    const leastRestMs = isAside ? ASIDE_POLL_MS : isCalm ? CALM_MS - LOOPS.intake.pollMs / 2 : 0;
+    if (startMs < Math.max(this.#nextLookMs, this.#lookedAtMs + leastRestMs)) return;
     const { database, memory } = this.#tools;
     const looks = SHARDS.map((shard) => lookOf(memory.of(shard)));
     try {
       const oldest = new Map((await findOldestBodies(database, looks)).map((row) => [row.shard, row]));
       const tookMs = performance.now() - startMs;
+      if (oldest.size > 0) this.#movedMs = startMs;
       for (const shard of SHARDS) {
         const body = oldest.get(shard);
         memory

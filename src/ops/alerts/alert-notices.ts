@@ -147,6 +147,9 @@ export async function claimNotices(
 
 const IS_DUE = 'delivered_at is null and given_up_at is null and due_at <= (select clock_timestamp())';
 
+/** SQL: whether a notice is due. */
+export const HAS_NOTICE = `exists (select from alert_notices where ${IS_DUE})`;
+
 /** What came of an attempt; `attempted`: a request was made. What is settled stays as it is. */
 export type NoticeOutcome = { attempted: boolean; error: string | null } & (
   | { state: 'delivered' | 'given_up' }

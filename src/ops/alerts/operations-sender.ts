@@ -1,13 +1,15 @@
 import { leaseClockMs, leaseMsFor } from '../../platform/lease-clock.ts';
 import type { Logger } from '../../platform/logger.ts';
-import { type Loop, startLoop } from '../../platform/loop.ts';
-import { claimHooks } from '../feed/hook-store.ts';
+import { type Loop, startLoop, type WorkWatch } from '../../platform/loop.ts';
+import { claimHooks, HAS_HOOK } from '../feed/hook-store.ts';
 import { serveHook } from '../feed/serve-hook.ts';
+import { HAS_NOTICE } from './alert-notices.ts';
 import { type NoticeTools, startNotices } from './send-notices.ts';
 
 export type HookTools = NoticeTools & {
   logger: Pick<Logger, 'warn' | 'error'>;
   standsAside?: () => boolean;
+  workWatch?: WorkWatch;
 };
 
 /**
@@ -29,6 +31,7 @@ export function startHookSender(tools: HookTools): Loop {
     name: 'operations-hooks',
     logger: tools.logger as Logger,
     standsAside: tools.standsAside,
+    work: { watch: tools.workWatch, hasWork: `${HAS_HOOK} or ${HAS_NOTICE}` },
     turn: async () => {
       const claimedAtMs = leaseClockMs();
       for (const hook of await claimHooks(tools.database, leaseMsFor(tools.timeoutMs)))

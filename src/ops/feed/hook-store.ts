@@ -137,6 +137,14 @@ export type ClaimedHook = {
   sealedSecrets: string[];
 };
 
+const IS_DUE = `(due_at <= (select clock_timestamp()) and disabled_at is null
+    and (position < (select coalesce(max(position), 0) from audit_chain)
+         or ${leastHeld('dueAt', 'timestamptz')} <= (select clock_timestamp())))
+  or (test_id is not null and (lease is null or due_at <= (select clock_timestamp())))`;
+
+/** SQL: whether a hook is due and something waits for it. */
+export const HAS_HOOK = `exists (select from operations_hooks where ${IS_DUE})`;
+
 /** The hooks that are due and for which something waits. */
 export async function claimHooks(database: Database, leaseMs: number): Promise<ClaimedHook[]> {
   return await query<ClaimedHook>(
@@ -144,10 +152,7 @@ export async function claimHooks(database: Database, leaseMs: number): Promise<C
     `update operations_hooks h set lease = gen_random_uuid(), due_at = clock_timestamp() + :leaseMs * interval '1 ms'
        from (select ref, greatest(0, extract(epoch from due_at - clock_timestamp()) * 1000) as due_in_ms
                from operations_hooks
-              where (due_at <= (select clock_timestamp()) and disabled_at is null
-                     and (position < (select coalesce(max(position), 0) from audit_chain)
-                          or ${leastHeld('dueAt', 'timestamptz')} <= (select clock_timestamp())))
-                 or (test_id is not null and (lease is null or due_at <= (select clock_timestamp())))
+              where ${IS_DUE}
                 for update skip locked) as due
       where h.ref = due.ref
      returning h.ref, h.url, h.types, h.position::text, h.held, h.disabled_at is null as "isEnabled", h.test_id as "testId",

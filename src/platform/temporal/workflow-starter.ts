@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { EventIdHash } from '../crypto/installation-secret.ts';
 import type { Logger } from '../logger.ts';
-import { type Loop, startLoop } from '../loop.ts';
+import { type Loop, startLoop, type WorkWatch } from '../loop.ts';
 import type { Database } from '../postgres/database.ts';
 import type { TemporalConnection } from './client-connection.ts';
 import {
@@ -13,6 +13,7 @@ import {
 } from './start-workflow.ts';
 import { searchAttributes } from './workflow-options.ts';
 import {
+  HAS_TASK,
   returnTasks,
   type TakenTask,
   type TaskKind,
@@ -28,6 +29,7 @@ export type WorkflowStarterTools = {
   eventIdHash: EventIdHash;
   kinds: readonly TaskKind[];
   standsAside?: () => boolean;
+  workWatch?: WorkWatch;
 };
 
 const BATCH = 50;
@@ -39,6 +41,7 @@ export function startWorkflowStarter(tools: WorkflowStarterTools): Loop {
     name: 'workflow-starter',
     logger: tools.logger,
     standsAside: tools.standsAside,
+    work: { watch: tools.workWatch, hasWork: HAS_TASK },
     turn: async () => {
       const tasks = await takeDueTasks(tools.database, tools.kinds, BATCH);
       const starts = await Promise.allSettled(
@@ -126,6 +129,7 @@ export function makeTaskStart(tools: {
         'Temporal is away: the worker starts the workflow when it is back',
       );
       await returnTasks(database, [workflowId]).catch(() => undefined);
+      database.notify('heliograph_workflow_tasks');
     }
   };
 }

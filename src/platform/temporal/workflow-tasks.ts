@@ -1,6 +1,7 @@
 import type { EventType } from '../event-type.ts';
 import type { Database, Transaction } from '../postgres/database.ts';
 import { execute, query, queryColumn } from '../postgres/sql.ts';
+import { SOON } from '../work-watch.ts';
 
 /** One type of workflow that must run to its end, as its room describes it. `src/worker/task-kinds.ts` lists all. */
 export type TaskKind = {
@@ -126,6 +127,11 @@ export async function findTasks(database: Database, workflowIds: readonly string
   const finding = 'select workflow_id from workflow_tasks where workflow_id = any (:workflowIds::text[])';
   return new Set(await queryColumn<string>(database, finding, { workflowIds }));
 }
+
+/** SQL: whether a task is due soon. */
+export const HAS_TASK = ['next_start_at', 'give_at']
+  .map((time) => `exists (select from workflow_tasks where ${time} <= ${SOON})`)
+  .join(' or ');
 
 const RESTART_AFTER_MS = 60_000;
 

@@ -38,18 +38,23 @@ async function startWorkers(url: string, count: number): Promise<WorkerProcess[]
   return workers;
 }
 
-test('of several idle workers, all but the leader begin few transactions', async () => {
+/** Beyond the leader's, which asks for all loops in one statement: the heartbeat, and limits of endpoints that changed. */
+const MOST_PER_SECOND = { first: 5, further: 4 };
+
+test('an idle worker begins few transactions, and of several all but the leader fewer', async () => {
   const { database, url } = await testDatabase();
   await startWorkers(url, 1);
+  // Until what is done once after the start is done, and the watch has found nothing.
+  await sleep(5_000);
   const alone = await perSecond(database);
+  process.stdout.write(`transactions per second: ${alone.toFixed(1)} alone\n`);
+  expect(alone).toBeLessThanOrEqual(MOST_PER_SECOND.first);
   await startWorkers(url, FURTHER);
   // Until each knows the others.
   await sleep(11_000);
   const further = ((await perSecond(database)) - alone) / FURTHER;
-  process.stdout.write(
-    `transactions per second: ${alone.toFixed(1)} alone, ${further.toFixed(1)} for each further\n`,
-  );
-  expect(further).toBeLessThan(4);
+  process.stdout.write(`and ${further.toFixed(1)} for each further\n`);
+  expect(further).toBeLessThan(MOST_PER_SECOND.further);
 });
 
 test('what waits for a retry goes on when the leader, which looks for it, is killed', async () => {

@@ -1,12 +1,13 @@
 import type { Logger } from '../../../platform/logger.ts';
-import { type Loop, startLoop } from '../../../platform/loop.ts';
+import { type Loop, startLoop, type WorkWatch } from '../../../platform/loop.ts';
 import { makeLowWater } from '../../../platform/low-water.ts';
 import type { Database, Transaction } from '../../../platform/postgres/database.ts';
-import { findRecovered, isRecovered, noteBroughtForward } from '../../endpoint/endpoint-backlog.ts';
+import { findRecovered, HAS_RECOVERED, isRecovered, noteBroughtForward } from '../../endpoint/endpoint-backlog.ts';
+import { HAS_PROBE } from '../../endpoint/probes.ts';
 import { releaseExpired } from '../../queue/claim.ts';
 import { wakeDispatcher } from '../../queue/enqueue.ts';
 import { bringForward } from '../../queue/retry.ts';
-import { findLate, releaseDueRetries, stepAside } from '../../queue/sweep.ts';
+import { findLate, HAS_RETRY, HAS_STUCK, releaseDueRetries, stepAside } from '../../queue/sweep.ts';
 import type { DeliveryLoop } from '../loop/delivery-loop.ts';
 import { releaseBuffers } from './release-buffers.ts';
 
@@ -21,6 +22,7 @@ export type UpkeepTools = {
   isLeader: () => boolean;
   /** Whether this is left to the leader while nothing wakes this process. */
   standsAside?: () => boolean;
+  workWatch?: WorkWatch;
 };
 
 /** A run that shows a delivery gets so much time to make its attempt; then a loop makes it. */
@@ -39,6 +41,7 @@ export function startRetryRelease(tools: UpkeepTools): Loop {
     name: 'retry-release',
     logger,
     standsAside: tools.standsAside,
+    work: { watch: tools.workWatch, hasWork: HAS_RETRY },
     turn: async () => {
       const runGraceMs = tools.isTemporalUp() ? RUN_GRACE_MS : 0;
       const released = await sweep((range) => releaseDueRetries(database, { ...range, runGraceMs }));
@@ -58,11 +61,12 @@ const RELEASES = 5_000;
 const STEPS_ASIDE = 50;
 
 /** Brings back what got stuck: claims of processes that died, and lanes behind a head that fails for too long. */
-export function startSweeper({ database, logger, loop, blockLimitHours }: UpkeepTools): Loop {
+export function startSweeper({ database, logger, loop, blockLimitHours, workWatch }: UpkeepTools): Loop {
   const sweep = makeSweep(RELEASES);
   return startLoop({
     name: 'delivery-sweeper',
     logger,
+    work: { watch: workWatch, hasWork: HAS_STUCK },
     turn: async () => {
       const released = await sweep((range) => releaseExpired(database, range));
       const defaultSeconds = blockLimitHours * 3_600;
@@ -78,8 +82,10 @@ export function startProber({
   logger,
   loop,
   standsAside,
-}: Pick<UpkeepTools, 'logger' | 'standsAside'> & { loop: Pick<DeliveryLoop, 'probe'> }): Loop {
-  return startLoop({ name: 'prober', logger, standsAside, turn: () => loop.probe() });
+  workWatch,
+}: Pick<UpkeepTools, 'logger' | 'standsAside' | 'workWatch'> & { loop: Pick<DeliveryLoop, 'probe'> }): Loop {
+  const work = { watch: workWatch, hasWork: HAS_PROBE };
+  return startLoop({ name: 'prober', logger, standsAside, work, turn: () => loop.probe() });
 }
 
 const ENDPOINTS_AT_ONCE = 100;
@@ -88,11 +94,12 @@ const ENDPOINTS_AT_ONCE = 100;
 const SOON_SECONDS = 30;
 
 /** In one process of all: brings forward what waits because its endpoint was in trouble, until that fails again. */
-export function startBacklogReturn({ database, logger, loop, isLeader }: UpkeepTools): Loop {
+export function startBacklogReturn({ database, logger, loop, isLeader, workWatch }: UpkeepTools): Loop {
   return startLoop({
     name: 'backlog-return',
     logger,
     isLeader,
+    work: { watch: workWatch, hasWork: HAS_RECOVERED },
     turn: async () => {
       const recovered = await findRecovered(database, ENDPOINTS_AT_ONCE);
       for (const endpointId of recovered) {

@@ -2,8 +2,8 @@ import { setImmediate as othersTurn, setTimeout as sleep } from 'node:timers/pro
 import type { SecretBox } from '../../../platform/crypto/secret-box.ts';
 import { isInTime, leaseClockMs, leaseMsFor } from '../../../platform/lease-clock.ts';
 import type { Logger } from '../../../platform/logger.ts';
-import { type Loop, type LoopStatus, startLoop } from '../../../platform/loop.ts';
-import { LOOPS } from '../../../platform/loops.ts';
+import { type Loop, type LoopStatus, startLoop, type WorkWatch } from '../../../platform/loop.ts';
+import { IDLE_POLL_MS, LOOPS } from '../../../platform/loops.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { type HttpSender, isProxyFailure } from '../../../platform/sender/http-sender.ts';
 import {
@@ -11,6 +11,7 @@ import {
   claimDue,
   claimProbes,
   deliveryWorkflowId,
+  HAS_DUE,
   releaseClaims,
 } from '../../queue/claim.ts';
 import { claimOne } from '../../queue/claim-one.ts';
@@ -108,11 +109,16 @@ export class DeliveryLoop {
     });
   }
 
-  start(): void {
+  start(watch?: WorkWatch): void {
     this.#loop ??= startLoop({
       name: 'delivery-loop',
       pollMs: () => (this.#isBusy() ? BUSY_POLL_MS : LOOPS['delivery-loop'].pollMs),
       standsAside: () => !this.#isBusy() && this.#standsAside,
+      work: {
+        watch,
+        hasWork: HAS_DUE,
+        idlePollMs: () => (this.#full || this.#due.isHolding() ? BUSY_POLL_MS : IDLE_POLL_MS),
+      },
       logger: this.#tools.logger,
       turn: () => this.#turn(),
     });

@@ -1,6 +1,7 @@
 import { type Loop, startLoop } from '../../../platform/loop.ts';
+import { IDLE_POLL_MS, LOOPS } from '../../../platform/loops.ts';
 import { LastStatements } from '../../../platform/postgres/database.ts';
-import { noteQuietChanges } from '../../endpoint/endpoint-changes.ts';
+import { CHANGE_LAG_SECONDS, HAS_CHANGED, noteQuietChanges } from '../../endpoint/endpoint-changes.ts';
 import {
   addEndpointCounts,
   disableEndpoint,
@@ -15,7 +16,7 @@ import { BREAKER, type EndpointHealth, probeDelayMs } from '../breaker.ts';
 import type { UpkeepTools } from '../dispatch/queue-upkeep.ts';
 import type { EndpointLimiter } from './attempt-limits.ts';
 
-type EndpointKeeperTools = Pick<UpkeepTools, 'database' | 'logger' | 'isLeader'> & {
+type EndpointKeeperTools = Pick<UpkeepTools, 'database' | 'logger' | 'isLeader' | 'standsAside' | 'workWatch'> & {
   health: EndpointHealth;
   limiter: EndpointLimiter;
   retryScheduleMs: readonly number[];
@@ -24,11 +25,11 @@ type EndpointKeeperTools = Pick<UpkeepTools, 'database' | 'logger' | 'isLeader'>
   troubleWatch: { attemptedSoFar(): () => void };
 };
 
-/** Beyond the time since the last look: a change is visible later than it is dated. */
-const SPARE_SECONDS = 30;
-
 /** The work that needs no haste, in turns. */
 const SLOW_EVERY = 5;
+
+/** In turns, how often it looks for changes of which the watch knows none. */
+const IDLE_EVERY = IDLE_POLL_MS / LOOPS['endpoint-keeper'].pollMs;
 
 /**
  * Once a second: stores how this process's attempts went and passes that on to runs, stops endpoints that fail over all
@@ -41,11 +42,14 @@ export function startEndpointKeeper(tools: EndpointKeeperTools): Loop {
   return startLoop({
     name: 'endpoint-keeper',
     logger: tools.logger,
-    turn: async () => {
-      await applyChanges();
+    work: { watch: tools.workWatch, hasWork: HAS_CHANGED, idlePollMs: () => LOOPS['endpoint-keeper'].pollMs },
+    turn: async (isIdle) => {
+      // The limits of each process follow within a second, and the watch of one that stands aside looks seldom.
+      const mayFind = !isIdle || tools.standsAside?.() === true || turns % IDLE_EVERY === 0;
+      if (mayFind) await applyChanges();
       tools.limiter.forgetUnused();
       await storeHealth();
-      if (turns % SLOW_EVERY === 0 && tools.isLeader()) await slowWork(tools);
+      if (turns % SLOW_EVERY === 0 && mayFind && tools.isLeader()) await slowWork(tools);
       turns += 1;
       return false;
     },
@@ -58,7 +62,7 @@ function makeChangeLook({ database, limiter }: EndpointKeeperTools): () => Promi
   let restarted = new Map<string, number>();
   return async () => {
     const startMs = performance.now();
-    const changed = await findChangedEndpoints(database, (startMs - lookedMs) / 1_000 + SPARE_SECONDS);
+    const changed = await findChangedEndpoints(database, (startMs - lookedMs) / 1_000 + CHANGE_LAG_SECONDS);
     lookedMs = startMs;
     for (const { id, ...limits } of changed) limiter.allow(id, limits);
     const before = restarted;

@@ -1,5 +1,6 @@
 import { type Loop, startLoop } from '../../../platform/loop.ts';
-import { findDueEndpoints } from '../../queue/claim.ts';
+import { HAS_REOPENED } from '../../endpoint/parking-marks.ts';
+import { findDueEndpoints, HAS_DUE } from '../../queue/claim.ts';
 import { parkHeads, unparkHeads } from '../../queue/park.ts';
 import type { UpkeepTools } from '../dispatch/queue-upkeep.ts';
 import type { DeliveryLoop } from './delivery-loop.ts';
@@ -15,7 +16,7 @@ const PAGE = 100;
 const PARKED_AT_ONCE = 1_000;
 const UNPARKED_AT_ONCE = 1_000;
 
-type ParkingTools = Pick<UpkeepTools, 'database' | 'logger' | 'isLeader'> & {
+type ParkingTools = Pick<UpkeepTools, 'database' | 'logger' | 'isLeader' | 'workWatch'> & {
   loop: Pick<DeliveryLoop, 'wake'>;
   troubleWatch: { closed(endpointIds: readonly string[]): void };
 };
@@ -30,6 +31,7 @@ export function startHeadParking(tools: ParkingTools): Loop {
   return startLoop({
     name: 'head-parking',
     logger,
+    work: { watch: tools.workWatch, hasWork: `${HAS_REOPENED} or ${HAS_DUE}` },
     turn: async () => {
       const returned = await unparkHeads(database, UNPARKED_AT_ONCE);
       if (returned > 0) loop.wake();

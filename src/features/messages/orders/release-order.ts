@@ -2,7 +2,7 @@ import { releaseReservedEvent } from '../../../engine/deliveries/release-event.t
 import type { Config } from '../../../platform/config/config.ts';
 import { openGraphClient } from '../../../platform/graph/graph-client.ts';
 import type { Logger } from '../../../platform/logger.ts';
-import { type Loop, startLoop } from '../../../platform/loop.ts';
+import { type Loop, startLoop, type WorkWatch } from '../../../platform/loop.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { isDataError } from '../../../platform/postgres/error-class.ts';
 import { queryColumn } from '../../../platform/postgres/sql.ts';
@@ -51,6 +51,9 @@ export async function releaseOverdueOrders(tools: ReleaseOrderTools): Promise<bo
     if (!mayBeMore || !failures.every(isDataError)) throw failures[0];
   }
 }
+
+/** SQL: whether an order reserves its place. */
+const HAS_RESERVED = `exists (select from workflow_tasks where workflow_type = 'enrichOrder')`;
 
 async function listOverdue(database: Database, skipped: number): Promise<EnrichOrderInput[]> {
   return await queryColumn<EnrichOrderInput>(
@@ -110,15 +113,16 @@ function summaryOf(retailerIds: readonly string[], { products, problem }: KnownP
 /** Orders do not wait for Temporal for long; one worker sees to that. */
 export function startOrderRelease(
   config: Config,
-  tools: Pick<ProductTools, 'database' | 'secretBox'> & { logger: Logger; isLeader: () => boolean },
+  tools: Pick<ProductTools, 'database' | 'secretBox'> & { logger: Logger; isLeader: () => boolean; workWatch?: WorkWatch },
 ): Loop {
-  const { database, secretBox, logger, isLeader } = tools;
+  const { database, secretBox, logger, isLeader, workWatch } = tools;
   const graph = openGraphClient(config);
   const release = { database, secretBox, graph, publicUrl: config.api.publicUrl };
   const loop = startLoop({
     name: 'order-release',
     logger,
     isLeader,
+    work: { watch: workWatch, hasWork: HAS_RESERVED },
     turn: () => releaseOverdueOrders(release),
   });
   return { ...loop, stop: () => loop.stop().then(() => graph.close()) };
