@@ -11,7 +11,7 @@ export const SOON = `now() + interval '2 seconds'`;
 const REST_TIMES = 10;
 
 /** What the watch saw counts for so much longer than to its next look. */
-const SPARE_MS = 1_000;
+const SPARE_MS = 4_000;
 
 type Watched = { loop: Pick<Loop, 'name' | 'wake'>; hasWork: string; isIdle: boolean; wokenMs: number };
 

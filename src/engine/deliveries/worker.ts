@@ -112,7 +112,13 @@ export type Delivery = ReturnType<typeof openDelivery>;
 export function startDeliveryUpkeep(
   config: Config,
   delivery: Delivery,
-  tools: { database: Database; logger: Logger; isLeader: () => boolean; standsAside: () => boolean; workWatch: WorkWatch },
+  tools: {
+    database: Database;
+    logger: Logger;
+    isLeader: () => boolean;
+    standsAside: () => boolean;
+    workWatch: WorkWatch;
+  },
 ): Loop[] {
   const { loop, runs, troubleWatch } = delivery;
   const { blockLimitHours } = config.webhooks;

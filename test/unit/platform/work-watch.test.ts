@@ -70,5 +70,5 @@ test('loops look for themselves when the watch gets no answer', async () => {
   const before = turns.length;
   answer = never;
   watching.wake();
-  await expect.poll(() => turns.length, { timeout: 5_000 }).toBeGreaterThan(before + 5);
+  await expect.poll(() => turns.length, { timeout: 10_000 }).toBeGreaterThan(before + 5);
 });

@@ -2,7 +2,12 @@ import type { Logger } from '../../../platform/logger.ts';
 import { type Loop, startLoop, type WorkWatch } from '../../../platform/loop.ts';
 import { makeLowWater } from '../../../platform/low-water.ts';
 import type { Database, Transaction } from '../../../platform/postgres/database.ts';
-import { findRecovered, HAS_RECOVERED, isRecovered, noteBroughtForward } from '../../endpoint/endpoint-backlog.ts';
+import {
+  findRecovered,
+  HAS_RECOVERED,
+  isRecovered,
+  noteBroughtForward,
+} from '../../endpoint/endpoint-backlog.ts';
 import { HAS_PROBE } from '../../endpoint/probes.ts';
 import { releaseExpired } from '../../queue/claim.ts';
 import { wakeDispatcher } from '../../queue/enqueue.ts';

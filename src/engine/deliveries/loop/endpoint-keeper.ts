@@ -16,7 +16,10 @@ import { BREAKER, type EndpointHealth, probeDelayMs } from '../breaker.ts';
 import type { UpkeepTools } from '../dispatch/queue-upkeep.ts';
 import type { EndpointLimiter } from './attempt-limits.ts';
 
-type EndpointKeeperTools = Pick<UpkeepTools, 'database' | 'logger' | 'isLeader' | 'standsAside' | 'workWatch'> & {
+type EndpointKeeperTools = Pick<
+  UpkeepTools,
+  'database' | 'logger' | 'isLeader' | 'standsAside' | 'workWatch'
+> & {
   health: EndpointHealth;
   limiter: EndpointLimiter;
   retryScheduleMs: readonly number[];

@@ -113,7 +113,11 @@ function summaryOf(retailerIds: readonly string[], { products, problem }: KnownP
 /** Orders do not wait for Temporal for long; one worker sees to that. */
 export function startOrderRelease(
   config: Config,
-  tools: Pick<ProductTools, 'database' | 'secretBox'> & { logger: Logger; isLeader: () => boolean; workWatch?: WorkWatch },
+  tools: Pick<ProductTools, 'database' | 'secretBox'> & {
+    logger: Logger;
+    isLeader: () => boolean;
+    workWatch?: WorkWatch;
+  },
 ): Loop {
   const { database, secretBox, logger, isLeader, workWatch } = tools;
   const graph = openGraphClient(config);
