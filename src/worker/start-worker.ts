@@ -173,7 +173,7 @@ function openParts(config: Config, logger: Logger, runBounds: RunBounds | undefi
 
 /** Ingests bodies and claims what comes of them, unless other workers of the installation have more room. */
 function startIntakeLoop(
-  { database, delivery, logger, metrics }: Tools,
+  { database, delivery, logger, metrics, workWatch }: Tools,
   onLead: () => void,
   onDirectIntake: WorkerOptions['onDirectIntake'],
 ) {
@@ -183,6 +183,7 @@ function startIntakeLoop(
   const { intake, directIntake } = openIntake(
     { database, logger, directClaims, onBody: metrics.inboxBody },
     () => peers,
+    workWatch,
   );
   onDirectIntake?.(directIntake);
   const onPeers = (seen: WorkerPeers) => {

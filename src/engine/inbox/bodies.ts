@@ -92,6 +92,9 @@ export async function takeNewBodies(
   );
 }
 
+/** SQL: whether a body of today or yesterday waits for intake. Of older ones the looks of intake know. */
+export const HAS_BODIES = `exists (select from inbox where state = 'new' and received_day >= current_date - 1)`;
+
 /** The oldest body of each shard that is not yet ingested, and for how long it has waited. Takes no lock. */
 export async function findOldestBodies(
   database: Database,

@@ -1,7 +1,7 @@
-import { findOldestBodies } from '../../engine/inbox/bodies.ts';
+import { findOldestBodies, HAS_BODIES } from '../../engine/inbox/bodies.ts';
 import { SHARDS } from '../../engine/inbox/shards.ts';
-import type { Loop, LoopStatus } from '../../platform/loop.ts';
-import { ASIDE_POLL_MS, LOOPS } from '../../platform/loops.ts';
+import type { Loop, LoopStatus, WorkWatch } from '../../platform/loop.ts';
+import { ASIDE_POLL_MS, IDLE_POLL_MS, LOOPS } from '../../platform/loops.ts';
 import { takeInShards } from './intake-batch.ts';
 import type { IntakeTools } from './intake-tools.ts';
 import { lookOf } from './shard-memory.ts';
@@ -17,9 +17,6 @@ const PATIENCE_MS = { together: 25, alone: 250 };
 
 /** Side by side, so that what hangs holds up few. One is left for shards without a backlog. */
 const MOST_TURNS = { together: 4, alone: 3 };
-
-/** Without a notification for as long, and nothing that waits, it looks as often: often enough where one was lost. */
-const CALM_MS = 1_000;
 
 const BACK_OFF = { firstMs: 250, longestMs: 5_000 };
 
@@ -45,8 +42,12 @@ type Turn = { kind: Kind; startMs: number; ended: Promise<void> };
  * Ingests upstream bodies as they arrive. In every worker process; one at a time ingests a shard. Shards without a
  * backlog share a transaction; one with a backlog, or in trouble, has its own, so that it delays no other.
  */
-export function startIntake(tools: IntakeTools, share: () => WorkerShare = () => ALONE): IntakeLoop {
-  const loop = new Intake(tools, share);
+export function startIntake(
+  tools: IntakeTools,
+  share: () => WorkerShare = () => ALONE,
+  watch?: WorkWatch,
+): IntakeLoop {
+  const loop = new Intake(tools, share, watch);
   loop.wake();
   return loop;
 }
@@ -63,23 +64,30 @@ class Intake implements IntakeLoop {
   readonly #turns = new Set<Turn>();
   readonly #backOff = new Map<number, { untilMs: number; pauseMs: number }>();
   readonly #poll: NodeJS.Timeout;
+  readonly #watched: ReturnType<WorkWatch['add']> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | null = null;
   #nextLookMs = 0;
   #lookedAtMs = performance.now();
-  /** When there was something last, or a notification of that. */
-  #movedMs = performance.now();
   #failingFromMs: number | null = null;
   #stopping = false;
 
-  constructor(tools: IntakeTools, share: () => WorkerShare) {
+  constructor(tools: IntakeTools, share: () => WorkerShare, watch: WorkWatch | undefined) {
     this.#tools = tools;
     this.#share = share;
-    this.#poll = setInterval(() => {
-      this.#looking ??= this.#look().finally(() => {
-        this.#looking = null;
-      });
-    }, LOOPS.intake.pollMs);
+    this.#watched = watch?.add({ name: this.name, wake: () => this.#lookNow() }, HAS_BODIES);
+    this.#poll = setInterval(() => this.#lookIfDue(), LOOPS.intake.pollMs);
+  }
+
+  #lookNow(): void {
+    this.#watched?.woken();
+    this.#lookIfDue();
+  }
+
+  #lookIfDue(): void {
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = null;
+    });
   }
 
   wake(): void {
@@ -87,7 +95,7 @@ class Intake implements IntakeLoop {
   }
 
   notified(payload: string): void {
-    this.#movedMs = performance.now();
+    this.#watched?.woken();
     const { rank, count } = this.#share();
     const named = payload === '' ? SHARDS : payload.split(',').map(Number);
     for (const shard of named) if (shard % count === rank) this.#wanted.add(shard);
@@ -120,15 +128,13 @@ class Intake implements IntakeLoop {
     const startMs = performance.now();
     const { rank, count, isLeader } = this.#share();
     const isAside = isLeader === false && count > 1;
-    const isCalm = startMs - this.#movedMs > CALM_MS;
-    const leastRestMs = isAside ? ASIDE_POLL_MS : isCalm ? CALM_MS - LOOPS.intake.pollMs / 2 : 0;
+    const leastRestMs = this.#watched?.isIdle() === true ? IDLE_POLL_MS : isAside ? ASIDE_POLL_MS : 0;
     if (startMs < Math.max(this.#nextLookMs, this.#lookedAtMs + leastRestMs)) return;
     const { database, memory } = this.#tools;
     const looks = SHARDS.map((shard) => lookOf(memory.of(shard)));
     try {
       const oldest = new Map((await findOldestBodies(database, looks)).map((row) => [row.shard, row]));
       const tookMs = performance.now() - startMs;
-      if (oldest.size > 0) this.#movedMs = startMs;
       for (const shard of SHARDS) {
         const body = oldest.get(shard);
         memory

@@ -1,4 +1,5 @@
 import type { Logger } from '../../platform/logger.ts';
+import type { WorkWatch } from '../../platform/loop.ts';
 import type { DatabasePool } from '../../platform/postgres/database.ts';
 import { makeDirectIntake } from './direct-intake.ts';
 import { type IntakeLoop, startIntake, type WorkerShare } from './intake-loop.ts';
@@ -10,8 +11,9 @@ import type { KeepAtOnce } from './store-bodies.ts';
 export function openIntake(
   tools: Pick<IntakeTools, 'directClaims' | 'onBody'> & { database: DatabasePool; logger: Logger },
   share: () => WorkerShare,
+  watch: WorkWatch,
 ): { intake: IntakeLoop; directIntake: KeepAtOnce } {
   const shared = { ...tools, memory: makeIntakeMemory() };
-  const intake = startIntake(shared, share);
+  const intake = startIntake(shared, share, watch);
   return { intake, directIntake: makeDirectIntake(shared, intake) };
 }
