@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { endpointSecretPlace } from '../src/engine/endpoint/sealed-columns.ts';
+import { ENDPOINT_SECRET } from '../src/engine/endpoint/endpoint-secrets.ts';
 import { findEndpointSecret, listEndpoints, setEndpointUrl } from '../src/engine/endpoint/store.ts';
 import { createTenant, findWaba } from '../src/features/accounts/accounts.ts';
 import { addWaba } from '../src/features/accounts/wabas.ts';
@@ -269,5 +269,5 @@ async function usableEndpoint(
   if (kept.url !== url) await setEndpointUrl(tools.database, wabaId, { id: kept.id, url });
   const sealed = await findEndpointSecret(tools.database, wabaId, kept.id);
   if (sealed === null) throw new Error('a webhook endpoint vanished while it was read');
-  return { endpointId: kept.id, webhookSecret: tools.secretBox.open(sealed, endpointSecretPlace(kept.id)) };
+  return { endpointId: kept.id, webhookSecret: tools.secretBox.open(sealed, ENDPOINT_SECRET.place(kept.id)) };
 }

@@ -8,8 +8,8 @@ import { settleAttempts } from '../engine/deliveries/attempt/settle-attempts.ts'
 import { makeEndpointHealth } from '../engine/deliveries/breaker.ts';
 import { EndpointLimiter } from '../engine/deliveries/loop/attempt-limits.ts';
 import { DueFinder } from '../engine/deliveries/loop/claiming.ts';
+import { ENDPOINT_SECRET } from '../engine/endpoint/endpoint-secrets.ts';
 import { loadEndpointSettings } from '../engine/endpoint/endpoint-settings.ts';
-import { endpointSecretPlace } from '../engine/endpoint/sealed-columns.ts';
 import { newWebhookSecret } from '../engine/endpoint/webhook-signature.ts';
 import { findOldestBodies, insertParts, takeNewBodies } from '../engine/inbox/bodies.ts';
 import { intakeEpochs, readEpochs } from '../engine/inbox/intake-lock.ts';
@@ -82,7 +82,7 @@ async function rehearseOnce({ database, secretBox, sender, url }: Stage): Promis
   const accounts = { endpointId: id, wabaId: `0${id}`, phoneNumberId: `0${id}` };
   for (let n = 0; n < PARSED_ONLY; n += 1) readBody(received(accounts, messageBody(accounts)));
   await undone(database, async (trx) => {
-    const secretSealed = secretBox.seal(newWebhookSecret(), endpointSecretPlace(accounts.endpointId));
+    const secretSealed = secretBox.seal(newWebhookSecret(), ENDPOINT_SECRET.place(accounts.endpointId));
     await insertRehearsalAccounts(trx, { ...accounts, url, secretSealed });
     const [settings] = await loadEndpointSettings(trx, [accounts.endpointId]);
     if (settings === undefined) return;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
-import { endpointSecretPlace } from '../../src/engine/endpoint/sealed-columns.ts';
+import { ENDPOINT_SECRET } from '../../src/engine/endpoint/endpoint-secrets.ts';
 import { newWebhookSecret } from '../../src/engine/endpoint/webhook-signature.ts';
 import { shardOf } from '../../src/engine/inbox/shards.ts';
 import type { Database, DatabasePool } from '../../src/platform/postgres/database.ts';
@@ -52,7 +52,7 @@ export async function earlierDatabase(urls: readonly string[]): Promise<EarlierD
       {
         waba: WABA,
         endpointUrl,
-        secretSealed: testSecretBox.seal(newWebhookSecret(), endpointSecretPlace(id)),
+        secretSealed: testSecretBox.seal(newWebhookSecret(), ENDPOINT_SECRET.place(id)),
       },
     );
   }

@@ -1,4 +1,4 @@
-import { endpointSecretPlace } from '../../src/engine/endpoint/sealed-columns.ts';
+import { ENDPOINT_SECRET } from '../../src/engine/endpoint/endpoint-secrets.ts';
 import { newWebhookSecret } from '../../src/engine/endpoint/webhook-signature.ts';
 import { enqueueDeliveries } from '../../src/engine/queue/enqueue.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
@@ -29,7 +29,7 @@ export async function addEndpoints(
       ratePerSecond,
       ids: ids.map(({ id }) => id),
       urls,
-      sealed: ids.map(({ id }) => testSecretBox.seal(secret, endpointSecretPlace(id))),
+      sealed: ids.map(({ id }) => testSecretBox.seal(secret, ENDPOINT_SECRET.place(id))),
     },
   );
   return ids.map(({ id }) => id);

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { endpointSecretPlace } from '../../src/engine/endpoint/sealed-columns.ts';
+import { ENDPOINT_SECRET } from '../../src/engine/endpoint/endpoint-secrets.ts';
 import { insertEndpoint, nextEndpointId } from '../../src/engine/endpoint/store.ts';
 import { newWebhookSecret } from '../../src/engine/endpoint/webhook-signature.ts';
 import { insertTenant, savePhoneNumber, saveWaba } from '../../src/features/accounts/accounts.ts';
@@ -67,7 +67,7 @@ export async function addEndpoint(
 ): Promise<{ id: string; secret: string }> {
   const id = await nextEndpointId(database);
   const secret = newWebhookSecret();
-  const secretSealed = testSecretBox.seal(secret, endpointSecretPlace(id));
+  const secretSealed = testSecretBox.seal(secret, ENDPOINT_SECRET.place(id));
   await insertEndpoint(database, wabaId, { id, url, description: '', eventTypes, secretSealed });
   return { id, secret };
 }

@@ -1,3 +1,4 @@
+import { sealedSecret } from '../../platform/crypto/sealed-secret.ts';
 import { type SecretBox, SecretBoxError } from '../../platform/crypto/secret-box.ts';
 import { GraphError, isTokenError } from '../../platform/graph/graph-error.ts';
 import type { Logger } from '../../platform/logger.ts';
@@ -5,7 +6,8 @@ import type { Database, Transaction } from '../../platform/postgres/database.ts'
 import { execute, query } from '../../platform/postgres/sql.ts';
 import { findWaba } from './accounts.ts';
 import { askForNumbers } from './followed-numbers.ts';
-import { accessTokenPlace } from './sealed-columns.ts';
+
+export const ACCESS_TOKEN = sealedSecret({ table: 'wabas', id: ['waba_id', 'text'], secret: 'access_token' });
 
 const NO_TOKEN = 'There is no access token that can be used.';
 const MAX_PROBLEM_CHARS = 300;
@@ -30,7 +32,7 @@ export async function openAccessToken(
     );
   }
   try {
-    return tools.secretBox.open(sealed, accessTokenPlace(wabaId));
+    return tools.secretBox.open(sealed, ACCESS_TOKEN.place(wabaId));
   } catch (error) {
     if (!(error instanceof SecretBoxError)) throw error;
     throw new AccessTokenProblem(

@@ -1,8 +1,14 @@
 import { randomInt } from 'node:crypto';
+import { sealedSecret } from '../../platform/crypto/sealed-secret.ts';
 import { type SecretBox, SecretBoxError } from '../../platform/crypto/secret-box.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { execute, queryValue } from '../../platform/postgres/sql.ts';
-import { numberPinPlace } from './sealed-columns.ts';
+
+export const NUMBER_PIN = sealedSecret({
+  table: 'phone_numbers',
+  id: ['phone_number_id', 'text'],
+  secret: 'pin',
+});
 
 const PINS = 1_000_000;
 const DIGITS = 6;
@@ -20,7 +26,7 @@ export async function numberPin(
   const sealed = await queryValue<string>(database, text, { phoneNumberId });
   if (sealed === null) return null;
   try {
-    return secretBox.open(sealed, numberPinPlace(phoneNumberId));
+    return secretBox.open(sealed, NUMBER_PIN.place(phoneNumberId));
   } catch (error) {
     if (error instanceof SecretBoxError) return null;
     throw error;
@@ -33,7 +39,7 @@ export async function saveNumberPin(
   phoneNumberId: string,
   pin: string | null,
 ): Promise<void> {
-  const sealed = pin === null ? null : secretBox.seal(pin, numberPinPlace(phoneNumberId));
+  const sealed = pin === null ? null : secretBox.seal(pin, NUMBER_PIN.place(phoneNumberId));
   const text = 'update phone_numbers set pin_sealed = :sealed where phone_number_id = :phoneNumberId';
   await execute(database, text, { sealed, phoneNumberId });
 }

@@ -10,6 +10,7 @@ import {
   checkUpstreamId,
   RequestError,
 } from '../../platform/request-input.ts';
+import { ACCESS_TOKEN } from './access-tokens.ts';
 import {
   findWaba,
   knownTenant,
@@ -21,7 +22,6 @@ import {
 } from './accounts.ts';
 import { askForNumbersAgain } from './followed-numbers.ts';
 import { findNumberOwners, wabaHolder } from './number-owners.ts';
-import { accessTokenPlace } from './sealed-columns.ts';
 
 /** Members that are left out keep the value they have. */
 export type GivenPhoneNumber = { phoneNumberId: string } & Partial<Omit<PhoneNumber, 'phoneNumberId'>>;
@@ -91,7 +91,7 @@ async function takenText(trx: Transaction, wabaId: string): Promise<string> {
 }
 
 function sealToken({ secretBox }: SealedDatabase, wabaId: string, accessToken: string): string {
-  return secretBox.seal(checkAccessToken(accessToken), accessTokenPlace(wabaId));
+  return secretBox.seal(checkAccessToken(accessToken), ACCESS_TOKEN.place(wabaId));
 }
 
 function checkPhoneNumber(number: GivenPhoneNumber): GivenPhoneNumber {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { ENDPOINT_APP_SECRET } from '../../engine/endpoint/endpoint-secrets.ts';
 import type { EventFormat } from '../../engine/endpoint/event-format.ts';
-import { endpointAppSecretPlace } from '../../engine/endpoint/sealed-columns.ts';
 import type { SecretBox } from '../../platform/crypto/secret-box.ts';
 import { invalidValue, RequestError } from '../../platform/request-input.ts';
 import { makeHttpSender } from '../../platform/sender/http-sender.ts';
@@ -36,7 +36,7 @@ export function changeAppSecret(
   { id, format, appSecretSealed }: { id: string; format: EventFormat; appSecretSealed: string | null },
   given: string | undefined,
 ): AppSecretChange {
-  const seal = (secret: string) => secretBox.seal(secret, endpointAppSecretPlace(id));
+  const seal = (secret: string) => secretBox.seal(secret, ENDPOINT_APP_SECRET.place(id));
   if (given !== undefined) return { appSecretSealed: seal(given), made: null };
   if (format !== 'meta' || appSecretSealed !== null) return { appSecretSealed, made: null };
   // 32 hex digits, as the upstream platform's.

@@ -1,4 +1,4 @@
-import { endpointClientKeyPlace } from '../../engine/endpoint/sealed-columns.ts';
+import { ENDPOINT_CLIENT_KEY } from '../../engine/endpoint/endpoint-secrets.ts';
 import { lockEndpoint, setEndpointCertificate } from '../../engine/endpoint/store.ts';
 import { type Audited, recordChange } from '../../platform/audit/audit.ts';
 import { type CertificateView, checkClientCertificate } from '../../platform/crypto/client-certificate.ts';
@@ -31,7 +31,7 @@ export async function setClientCertificate(
       return null;
     }
     const { pem, privateKey, ...view } = checked;
-    const keySealed = secretBox.seal(privateKey, endpointClientKeyPlace(id));
+    const keySealed = secretBox.seal(privateKey, ENDPOINT_CLIENT_KEY.place(id));
     await setEndpointCertificate(trx, wabaId, { id, pem, keySealed, expiresAt: view.expiresAt });
     const detail = {
       subject: view.subject,

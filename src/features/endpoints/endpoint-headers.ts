@@ -1,4 +1,4 @@
-import { endpointHeadersPlace } from '../../engine/endpoint/sealed-columns.ts';
+import { ENDPOINT_HEADERS } from '../../engine/endpoint/endpoint-secrets.ts';
 import type { Endpoint } from '../../engine/endpoint/store.ts';
 import { type SecretBox, SecretBoxError } from '../../platform/crypto/secret-box.ts';
 import { invalidValue, shown } from '../../platform/request-input.ts';
@@ -19,7 +19,7 @@ export function changeSealedHeaders(
   const verdict = changeCustomHeaders(open(secretBox, { id, customHeadersSealed }), change);
   if (!verdict.ok) throw invalidValue(verdict.message, 'customHeaders');
   if (Object.keys(verdict.headers).length === 0) return null;
-  return secretBox.seal(JSON.stringify(verdict.headers), endpointHeadersPlace(id));
+  return secretBox.seal(JSON.stringify(verdict.headers), ENDPOINT_HEADERS.place(id));
 }
 
 /** Null when they were sealed with a key that is not there any more. */
@@ -34,7 +34,7 @@ export function customHeaderNames(secretBox: SecretBox, endpoint: StoredHeaders)
 
 function open(secretBox: SecretBox, { id, customHeadersSealed }: StoredHeaders): Record<string, string> {
   if (customHeadersSealed === null) return {};
-  return JSON.parse(secretBox.open(customHeadersSealed, endpointHeadersPlace(id)));
+  return JSON.parse(secretBox.open(customHeadersSealed, ENDPOINT_HEADERS.place(id)));
 }
 
 const MAX_HEADERS = 20;

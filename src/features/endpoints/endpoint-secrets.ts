@@ -1,4 +1,4 @@
-import { endpointSecretPlace, endpointSigningKeyPlace } from '../../engine/endpoint/sealed-columns.ts';
+import { ENDPOINT_SECRET, ENDPOINT_SIGNING_KEY } from '../../engine/endpoint/endpoint-secrets.ts';
 import { findEndpointSecret, lockEndpoint, replaceEndpointSecret } from '../../engine/endpoint/store.ts';
 import {
   isWebhookSecret,
@@ -38,7 +38,7 @@ export async function rotateSecret(
   if (!isWebhookSecret(secret)) {
     throw invalidValue('The secret must be whsec_ and the base64 of 24 to 64 random bytes.', 'secret');
   }
-  const place = endpointSecretPlace(id);
+  const place = ENDPOINT_SECRET.place(id);
   return await database.transaction(async (trx) => {
     await lockEndpoint(trx, wabaId, id);
     const present = await findEndpointSecret(trx, wabaId, id);
@@ -75,7 +75,7 @@ export async function rotateSigningKey(
       const message = `Endpoint ${id} signs with no private key: set asymmetricSignature to ed25519 first.`;
       throw new RequestError('no_signing_key', message);
     }
-    const sealed = secretBox.seal(signingKey, endpointSigningKeyPlace(id));
+    const sealed = secretBox.seal(signingKey, ENDPOINT_SIGNING_KEY.place(id));
     const change = { id, sealed, overlapHours };
     const previousKeyExpiresAt = await replaceEndpointSecret(trx, wabaId, 'signing_key', change);
     const publicKey = publicKeyOf(signingKey);

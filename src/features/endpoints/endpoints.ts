@@ -1,6 +1,6 @@
+import { ENDPOINT_SECRET, ENDPOINT_SIGNING_KEY } from '../../engine/endpoint/endpoint-secrets.ts';
 import type { EventFormat } from '../../engine/endpoint/event-format.ts';
 import { recoveringSince } from '../../engine/endpoint/recovery.ts';
-import { endpointSecretPlace, endpointSigningKeyPlace } from '../../engine/endpoint/sealed-columns.ts';
 import {
   type Endpoint,
   findEndpoint,
@@ -114,7 +114,7 @@ export async function storeEndpoint(
 ): Promise<CreatedEndpoint> {
   const id = await nextEndpointId(database);
   const secret = newWebhookSecret();
-  const secretSealed = secretBox.seal(secret, endpointSecretPlace(id));
+  const secretSealed = secretBox.seal(secret, ENDPOINT_SECRET.place(id));
   const customHeadersSealed = changeSealedHeaders(
     secretBox,
     { id, customHeadersSealed: null },
@@ -288,7 +288,7 @@ function signsWithKey({ asymmetricSignature }: Partial<StoredEndpointOptions>): 
 }
 
 function newSealedKey(secretBox: SecretBox, id: string): string {
-  return secretBox.seal(newSigningKey(), endpointSigningKeyPlace(id));
+  return secretBox.seal(newSigningKey(), ENDPOINT_SIGNING_KEY.place(id));
 }
 
 /** Null: the present key. */
@@ -336,7 +336,12 @@ function publicKeysOf(secretBox: SecretBox, endpoint: Endpoint): PublicKey[] | n
   const opened = (sealed: string | null, expiresAt: Date | null) =>
     sealed === null || !signsWithKey(endpoint)
       ? []
-      : [{ publicKey: publicKeyOf(secretBox.open(sealed, endpointSigningKeyPlace(endpoint.id))), expiresAt }];
+      : [
+          {
+            publicKey: publicKeyOf(secretBox.open(sealed, ENDPOINT_SIGNING_KEY.place(endpoint.id))),
+            expiresAt,
+          },
+        ];
   try {
     return [
       ...opened(signingKeySealed, null),

@@ -2,8 +2,7 @@ import { type SecretBox, SecretBoxError } from '../../platform/crypto/secret-box
 import type { Database } from '../../platform/postgres/database.ts';
 import { nextDelayMs } from '../../platform/retry-schedule.ts';
 import type { SendingAttempt } from '../../platform/temporal/activity-kit.ts';
-import { findMail, type MailContent, type MailToSend, recordMail } from './mails.ts';
-import { mailContentPlace } from './sealed-columns.ts';
+import { findMail, MAIL_CONTENT, type MailContent, type MailToSend, recordMail } from './mails.ts';
 import type { MailOutcome, MailSender } from './smtp.ts';
 
 export type SendMailInput = { mailId: string };
@@ -59,7 +58,7 @@ async function send(
 ): Promise<MailOutcome> {
   let content: MailContent;
   try {
-    content = JSON.parse(secretBox.open(contentSealed ?? '', mailContentPlace(mailId))) as MailContent;
+    content = JSON.parse(secretBox.open(contentSealed ?? '', MAIL_CONTENT.place(mailId))) as MailContent;
   } catch (error) {
     if (!(error instanceof SecretBoxError)) throw error;
     // An operator can put the key back while it waits.

@@ -1,9 +1,12 @@
+import { sealedSecret } from '../../platform/crypto/sealed-secret.ts';
 import type { SecretBox } from '../../platform/crypto/secret-box.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { deleteUpTo, execute, query, queryOne } from '../../platform/postgres/sql.ts';
 import { uuidV7 } from '../../platform/public-ids.ts';
 import { finishTask, insertWorkflowTasks, type TaskKind } from '../../platform/temporal/workflow-tasks.ts';
-import { mailContentPlace } from './sealed-columns.ts';
+
+/** What an e-mail says while it is on its way: it can hold a one-time link. */
+export const MAIL_CONTENT = sealedSecret({ table: 'mails', id: ['id', 'uuid'], secret: 'content' });
 
 export type MailContent = { subject: string; text: string; html: string };
 
@@ -37,7 +40,7 @@ export async function queueMail(
   { kind, userId, recipient, ...content }: NewMail,
 ): Promise<string> {
   const id = uuidV7(Date.now());
-  const sealed = secretBox.seal(JSON.stringify(content), mailContentPlace(id));
+  const sealed = secretBox.seal(JSON.stringify(content), MAIL_CONTENT.place(id));
   const text =
     'insert into mails (id, kind, user_id, recipient, content_sealed) values (:id, :kind, :userId, :recipient, :sealed)';
   await execute(trx, text, { id, kind, userId, recipient, sealed });

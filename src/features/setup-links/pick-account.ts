@@ -5,8 +5,8 @@ import { GraphError } from '../../platform/graph/graph-error.ts';
 import { RequestError } from '../../platform/request-input.ts';
 import { findNumberOwners, wabaHolder } from '../accounts/number-owners.ts';
 import { addWaba } from '../accounts/wabas.ts';
-import { setupTokenPlace } from './sealed-columns.ts';
 import type { SetupChoice, SetupLink } from './setup-link-store.ts';
+import { SETUP_TOKEN } from './setup-link-store.ts';
 import { SetupProblem } from './setup-problem.ts';
 import { publicSetupId } from './setup-task.ts';
 import type { StepResult, StepTools } from './step-kit.ts';
@@ -35,7 +35,7 @@ export async function pickAccount(tools: StepTools, link: SetupLink): Promise<St
 
 function openToken({ secretBox }: StepTools, { id, tokenSealed }: SetupLink): string {
   try {
-    return secretBox.open(tokenSealed ?? '', setupTokenPlace(id));
+    return secretBox.open(tokenSealed ?? '', SETUP_TOKEN.place(id));
   } catch (error) {
     if (!(error instanceof SecretBoxError)) throw error;
     const message = 'What upstream gave cannot be decrypted any more. Begin again.';

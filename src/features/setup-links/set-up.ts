@@ -16,11 +16,11 @@ import { findTenant } from '../accounts/accounts.ts';
 import { saveNumberPin } from '../accounts/number-pins.ts';
 import { isSuspended } from '../accounts/suspension.ts';
 import { dialogState, linkOfState, nonceHash } from './dialog-state.ts';
-import { setupTokenPlace } from './sealed-columns.ts';
 import {
   type FailureCode,
   findSetupLink,
   lockSetupLink,
+  SETUP_TOKEN,
   type SetupChange,
   type SetupFailure,
   type SetupLink,
@@ -231,7 +231,7 @@ async function changeAfterDialog(
 }
 
 function authorizedBy({ secretBox }: SetupTools, id: string, token: string): SetupChange {
-  const tokenSealed = secretBox.seal(token, setupTokenPlace(id));
+  const tokenSealed = secretBox.seal(token, SETUP_TOKEN.place(id));
   return { state: 'authorized', failure: null, tokenSealed, authorizedAt: new Date() };
 }
 

@@ -1,5 +1,8 @@
+import { sealedSecret } from '../../platform/crypto/sealed-secret.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { deleteUpTo, execute, query, queryOne, queryOnly, queryValue } from '../../platform/postgres/sql.ts';
+
+export const SETUP_TOKEN = sealedSecret({ table: 'setup_links', id: ['id', 'bigint'], secret: 'token' });
 
 /** `signup`: the customer consents in upstream's dialog; `steps`: enters the access token of a system user. */
 export const SETUP_MODES = ['signup', 'steps'] as const;

@@ -1,9 +1,9 @@
 import type { Actor } from '../../platform/audit/audit.ts';
+import { sealedSecret } from '../../platform/crypto/sealed-secret.ts';
 import { type SecretBox, SecretBoxError } from '../../platform/crypto/secret-box.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 import { RequestError } from '../../platform/request-input.ts';
-import { totpSecretPlace } from './sealed-columns.ts';
 import type { OwnSession } from './sign-in.ts';
 import { newRecoveryCodes, newTotpSecret, recoveryCodeHash, totpStep, totpUri } from './totp.ts';
 import {
@@ -15,6 +15,8 @@ import {
 } from './user-authority.ts';
 import { addUserNotice } from './user-notices.ts';
 import { completeSession, endSessions } from './user-sessions.ts';
+
+export const TOTP_SECRET = sealedSecret({ table: 'user_totp', id: ['user_id', 'bigint'], secret: 'secret' });
 
 type Tools = {
   database: Database;
@@ -36,7 +38,7 @@ export function newSecondFactor(
   { userId, email }: Pick<OwnSession['viewer'], 'userId' | 'email'>,
   sealed: string | null,
 ): NewSecondFactor {
-  const place = totpSecretPlace(userId);
+  const place = TOTP_SECRET.place(userId);
   const secret = sealed === null ? newTotpSecret() : openSealed(secretBox, sealed, place);
   return { secret, sealed: sealed ?? secretBox.seal(secret, place), uri: totpUri(secret, email) };
 }
@@ -66,7 +68,7 @@ export async function enableSecondFactor(
   const { secret } = newSecondFactor(tools, viewer, given.sealed);
   const step = totpStep(secret, given.code, tools.now());
   if (step === null) throw wrongCode();
-  const sealed = tools.secretBox.seal(secret, totpSecretPlace(userId));
+  const sealed = tools.secretBox.seal(secret, TOTP_SECRET.place(userId));
   return await tools.database.transaction(async (trx) => {
     const added = await execute(
       trx,
@@ -122,7 +124,7 @@ async function useTotp({ database, secretBox, now }: Tools, userId: string, code
   const stored = 'select secret_sealed as sealed from user_totp where user_id = :userId';
   const [row] = await query<{ sealed: string }>(database, stored, { userId });
   if (row === undefined) return false;
-  const step = totpStep(secretBox.open(row.sealed, totpSecretPlace(userId)), code, now());
+  const step = totpStep(secretBox.open(row.sealed, TOTP_SECRET.place(userId)), code, now());
   if (step === null) return false;
   // Of two at once with one code, one succeeds.
   const text = 'update user_totp set last_step = :step where user_id = :userId and last_step < :step';

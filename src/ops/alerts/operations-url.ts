@@ -4,6 +4,7 @@ import { knownWaba } from '../../features/accounts/accounts.ts';
 import { checkWabaUrl, type UrlRules } from '../../features/endpoints/url-check.ts';
 import { type Audited, recordChange } from '../../platform/audit/audit.ts';
 import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';
+import { sealedSecret } from '../../platform/crypto/sealed-secret.ts';
 import { isSameTarget } from '../../platform/http/same-target.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { execute, query, queryOne } from '../../platform/postgres/sql.ts';
@@ -11,7 +12,12 @@ import { publicAlertId } from '../../platform/public-ids.ts';
 import { RequestError } from '../../platform/request-input.ts';
 import { alertName } from './alert-envelope.ts';
 import { type AlertPosition, type ListedAlert, listEndpointAlerts } from './alert-notices.ts';
-import { operationsSecretPlace } from './sealed-columns.ts';
+
+export const OPERATIONS_SECRET = sealedSecret({
+  table: 'wabas',
+  id: ['waba_id', 'text'],
+  secret: 'operations_secret',
+});
 
 /**
  * `secret` is what the tenant verifies signatures with; null when it stays the one that was shown before.
@@ -118,7 +124,7 @@ async function saveWithNewSecret(
   action: string,
 ): Promise<string> {
   const secret = newWebhookSecret();
-  const secretSealed = tools.secretBox.seal(secret, operationsSecretPlace(wabaId));
+  const secretSealed = tools.secretBox.seal(secret, OPERATIONS_SECRET.place(wabaId));
   await save(tools, wabaId, { url, secretSealed, action });
   return secret;
 }

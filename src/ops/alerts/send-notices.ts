@@ -12,7 +12,7 @@ import {
 } from '../feed/signed-attempt.ts';
 import { alertHeaders } from './alert-envelope.ts';
 import { type ClaimedNotice, claimNotices, type NoticeOutcome, recordNotice } from './alert-notices.ts';
-import { operationsSecretPlace } from './sealed-columns.ts';
+import { OPERATIONS_SECRET } from './operations-url.ts';
 
 export type NoticeTools = SendingTools & {
   database: Database;
@@ -55,7 +55,7 @@ async function attempt(tools: NoticeTools, notice: ClaimedNotice): Promise<Notic
     id,
     body: notice.body,
     sealed: [secretSealed],
-    place: operationsSecretPlace(wabaId),
+    place: OPERATIONS_SECRET.place(wabaId),
     targets: await webhookTargets(tools.database, wabaId),
     headers: (signed) => alertHeaders({ alertId: id, alert: notice.alert, ...signed }),
   });

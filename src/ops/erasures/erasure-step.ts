@@ -1,11 +1,13 @@
 import { redactAudit } from '../../platform/audit/audit.ts';
+import { sealedSecret } from '../../platform/crypto/sealed-secret.ts';
 import type { SecretBox } from '../../platform/crypto/secret-box.ts';
 import { type ErasureCounts, type FoundFile, removeFound } from '../../platform/erasing.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { type Erasure, saveSubject } from './erasure-store.ts';
-import { erasureSubjectPlace } from './sealed-columns.ts';
 import type { IdTimes, JudgedIds } from './steps/customer-ids.ts';
+
+export const ERASURE_SUBJECT = sealedSecret({ table: 'erasures', id: ['id', 'bigint'], secret: 'subject' });
 
 export type StepTools = {
   database: Database;
@@ -104,7 +106,7 @@ export function fileStep(name: string, { count, limit, find, erase }: FileRows):
 
 export function openSubject(secretBox: SecretBox, { id, subjectSealed }: Erasure): ErasureSubject {
   if (subjectSealed === null) return NOTHING;
-  return JSON.parse(secretBox.open(subjectSealed, erasureSubjectPlace(id))) as ErasureSubject;
+  return JSON.parse(secretBox.open(subjectSealed, ERASURE_SUBJECT.place(id))) as ErasureSubject;
 }
 
 /** By id, the time until which what carries it is the subject's. */
@@ -119,6 +121,6 @@ export async function sealSubject(
   erasureId: string,
   subject: ErasureSubject,
 ): Promise<void> {
-  const sealed = secretBox.seal(JSON.stringify(subject), erasureSubjectPlace(erasureId));
+  const sealed = secretBox.seal(JSON.stringify(subject), ERASURE_SUBJECT.place(erasureId));
   await saveSubject(trx, erasureId, sealed);
 }

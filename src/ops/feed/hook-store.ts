@@ -1,5 +1,13 @@
+import { sealedSecret } from '../../platform/crypto/sealed-secret.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query, queryOne, queryOnly, queryValue } from '../../platform/postgres/sql.ts';
+
+export const HOOK_SECRET = sealedSecret({
+  table: 'operations_hooks',
+  id: ['ref', 'text'],
+  secret: 'secret',
+  rotates: true,
+});
 
 /** A tenant whose event was not accepted: it waits with those behind it, while other tenants' events go on. */
 export type HeldTenant = {

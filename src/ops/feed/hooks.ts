@@ -11,6 +11,7 @@ import { checkDescription, RequestError } from '../../platform/request-input.ts'
 import {
   countHooks,
   findHook,
+  HOOK_SECRET,
   type HookValues,
   insertHook,
   lockHooks,
@@ -21,7 +22,6 @@ import {
   updateHook,
 } from './hook-store.ts';
 import { checkEventTypes } from './operation-events.ts';
-import { hookSecretPlace } from './sealed-columns.ts';
 
 const MAX_HOOKS = 5;
 
@@ -76,7 +76,7 @@ export async function putHook(
           'too_many_operations_hooks',
           `An installation has at most ${MAX_HOOKS} hooks.`,
         );
-      const secretSealed = tools.secretBox.seal(secret, hookSecretPlace(ref));
+      const secretSealed = tools.secretBox.seal(secret, HOOK_SECRET.place(ref));
       await insertHook(database, { ref, ...values, secretSealed });
     }
     const detail = { host: new URL(url).host, types: values.types.join(', '), isEnabled: values.isEnabled };
@@ -122,7 +122,7 @@ export async function rotateHookSecret(
   const secret = newWebhookSecret();
   let previousSecretEndsAt: Date | null = null;
   await change(tools, ref, 'secret_rotated', async (database) => {
-    const sealed = tools.secretBox.seal(secret, hookSecretPlace(ref));
+    const sealed = tools.secretBox.seal(secret, HOOK_SECRET.place(ref));
     previousSecretEndsAt = await replaceHookSecret(database, { ref, sealed, overlapHours });
     return { overlapHours };
   });

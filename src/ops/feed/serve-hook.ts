@@ -7,6 +7,7 @@ import { DEFAULT_RETRY_SCHEDULE_MS, nextDelayMs } from '../../platform/retry-sch
 import {
   type ClaimedHook,
   type HeldTenant,
+  HOOK_SECRET,
   noteFailed,
   noteProgress,
   noteTested,
@@ -14,7 +15,6 @@ import {
 } from './hook-store.ts';
 import { hookName } from './hooks.ts';
 import { type OperationEvent, readOperationEvents } from './operation-events.ts';
-import { hookSecretPlace } from './sealed-columns.ts';
 import { attemptSigned, PROXY_WAIT_MS, type SendingTools, type SendingVerdict } from './signed-attempt.ts';
 
 /** Waits after failures; the last one again and again. */
@@ -163,7 +163,7 @@ async function attempt(
     id,
     body: Buffer.from(JSON.stringify(event)),
     sealed,
-    place: hookSecretPlace(ref),
+    place: HOOK_SECRET.place(ref),
     headers: ({ timestampSeconds, signature }) => ({
       'content-type': 'application/json',
       'user-agent': USER_AGENT,

@@ -1,16 +1,34 @@
-import { ENDPOINT_SECRETS } from '../../engine/endpoint/sealed-columns.ts';
-import { ACCOUNT_SECRETS } from '../../features/accounts/sealed-columns.ts';
-import { MAIL_SECRETS } from '../../features/mail/sealed-columns.ts';
-import { SETUP_LINK_SECRETS } from '../../features/setup-links/sealed-columns.ts';
-import { USER_SECRETS } from '../../features/users/sealed-columns.ts';
-import { INSTALLATION_SECRETS } from '../../platform/crypto/installation-secret.ts';
-import type { SealedColumn } from '../../platform/crypto/secret-box.ts';
-import { ALERT_SECRETS } from '../alerts/sealed-columns.ts';
-import { ERASURE_SECRETS } from '../erasures/sealed-columns.ts';
-import { HOOK_SECRETS } from '../feed/sealed-columns.ts';
+import {
+  ENDPOINT_APP_SECRET,
+  ENDPOINT_CLIENT_KEY,
+  ENDPOINT_HEADERS,
+  ENDPOINT_SECRET,
+  ENDPOINT_SIGNING_KEY,
+} from '../../engine/endpoint/endpoint-secrets.ts';
+import { ACCESS_TOKEN } from '../../features/accounts/access-tokens.ts';
+import { NUMBER_PIN } from '../../features/accounts/number-pins.ts';
+import { MAIL_CONTENT } from '../../features/mail/mails.ts';
+import { SETUP_TOKEN } from '../../features/setup-links/setup-link-store.ts';
+import { TOTP_SECRET } from '../../features/users/second-factor.ts';
+import { INSTALLATION_SECRET } from '../../platform/crypto/installation-secret.ts';
+import { OPERATIONS_SECRET } from '../alerts/operations-url.ts';
+import { ERASURE_SUBJECT } from '../erasures/erasure-step.ts';
+import { HOOK_SECRET } from '../feed/hook-store.ts';
 
 /** Every column of sealed texts: the check of whether an encryption key is still needed looks at these. */
-export const SEALED_COLUMNS: readonly SealedColumn[] = [
-  ...[...ENDPOINT_SECRETS, ...ACCOUNT_SECRETS, ...ALERT_SECRETS, INSTALLATION_SECRETS],
-  ...[...ERASURE_SECRETS, ...USER_SECRETS, ...MAIL_SECRETS, ...HOOK_SECRETS, ...SETUP_LINK_SECRETS],
-];
+export const SEALED_COLUMNS = [
+  ENDPOINT_SECRET,
+  ENDPOINT_SIGNING_KEY,
+  ENDPOINT_APP_SECRET,
+  ENDPOINT_CLIENT_KEY,
+  ENDPOINT_HEADERS,
+  ACCESS_TOKEN,
+  NUMBER_PIN,
+  OPERATIONS_SECRET,
+  INSTALLATION_SECRET,
+  ERASURE_SUBJECT,
+  TOTP_SECRET,
+  MAIL_CONTENT,
+  HOOK_SECRET,
+  SETUP_TOKEN,
+].flatMap(({ columns }) => columns);

@@ -1,6 +1,7 @@
 import { type Audited, recordBy } from '../../platform/audit/audit.ts';
 import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';
-import { type SealedColumn, type SecretBox, SecretBoxError } from '../../platform/crypto/secret-box.ts';
+import type { SealedColumn } from '../../platform/crypto/sealed-secret.ts';
+import { type SecretBox, SecretBoxError } from '../../platform/crypto/secret-box.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 import { SEALED_COLUMNS } from './sealed-columns.ts';

@@ -1,7 +1,14 @@
 import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { execute, query } from '../postgres/sql.ts';
 import type { SealedDatabase } from './sealed-database.ts';
-import { type SealedColumn, SecretBoxError } from './secret-box.ts';
+import { sealedSecret } from './sealed-secret.ts';
+import { SecretBoxError } from './secret-box.ts';
+
+export const INSTALLATION_SECRET = sealedSecret({
+  table: 'installation_secrets',
+  id: ['name', 'text'],
+  secret: 'secret',
+});
 
 const NAME = 'derivation';
 const SECRET_BYTES = 32;
@@ -28,7 +35,7 @@ async function readSecret({ database, secretBox }: SealedDatabase): Promise<Buff
   );
   const [row] = rows;
   if (row === undefined) return null;
-  return Buffer.from(secretBox.open(row.sealed, installationSecretPlace(NAME)), 'base64');
+  return Buffer.from(secretBox.open(row.sealed, INSTALLATION_SECRET.place(NAME)), 'base64');
 }
 
 /** Of several processes that make one at the same time, the first prevails. */
@@ -37,7 +44,7 @@ async function makeSecret(tools: SealedDatabase): Promise<Buffer> {
   await execute(
     tools.database,
     'insert into installation_secrets (name, secret_sealed) values (:name, :sealed) on conflict do nothing',
-    { name: NAME, sealed: tools.secretBox.seal(plain, installationSecretPlace(NAME)) },
+    { name: NAME, sealed: tools.secretBox.seal(plain, INSTALLATION_SECRET.place(NAME)) },
   );
   const secret = await readSecret(tools);
   if (secret === null) throw new Error('the installation secret was deleted while it was made');
@@ -86,15 +93,3 @@ export function openEventIdHash(tools: SealedDatabase): EventIdHash {
 
 /** For processes that start workflows of test events only, and have no secrets for others. */
 export const ownEventIdsOnly: EventIdHash = async (eventId) => (OWN_EVENT_ID.test(eventId) ? eventId : null);
-
-function installationSecretPlace(name: string): string {
-  return `installation_secrets|secret|${name}`;
-}
-
-export const INSTALLATION_SECRETS: SealedColumn = {
-  table: 'installation_secrets',
-  idColumn: 'name',
-  idType: 'text',
-  column: 'secret_sealed',
-  place: installationSecretPlace,
-};

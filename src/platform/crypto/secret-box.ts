@@ -103,15 +103,6 @@ function open(keyById: ReadonlyMap<string, Buffer>, sealed: string, associatedDa
   }
 }
 
-export type SealedColumn = {
-  table: string;
-  column: string;
-  /** The row's key, which `place` is made of. */
-  idColumn: string;
-  idType: 'bigint' | 'text' | 'uuid';
-  place(id: string): string;
-};
-
 const TOKEN_BYTES = 32;
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 

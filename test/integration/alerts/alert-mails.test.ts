@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { mailContentPlace } from '../../../src/features/mail/sealed-columns.ts';
+import { MAIL_CONTENT } from '../../../src/features/mail/mails.ts';
 import { queueAlertMails } from '../../../src/ops/alerts/alert-mails.ts';
 import { markAlertsRead } from '../../../src/ops/alerts/alerts.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
@@ -56,7 +56,7 @@ async function mails(): Promise<{ recipient: string; subject: string; text: stri
   );
   return rows.map(({ id, recipient, sealed }) => ({
     recipient,
-    ...JSON.parse(testSecretBox.open(sealed, mailContentPlace(id))),
+    ...JSON.parse(testSecretBox.open(sealed, MAIL_CONTENT.place(id))),
   }));
 }
 

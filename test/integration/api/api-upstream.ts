@@ -1,6 +1,6 @@
 import { startUpstreamServer } from '../../../dev/sandbox/upstream-server.ts';
 import type { ApiDependencies } from '../../../src/api/app.ts';
-import { accessTokenPlace } from '../../../src/features/accounts/sealed-columns.ts';
+import { ACCESS_TOKEN } from '../../../src/features/accounts/access-tokens.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
 import { testSecretBox } from '../../support/test-accounts.ts';
@@ -25,7 +25,7 @@ export async function startUpstream() {
     }),
     addTokens: async (database: Database): Promise<void> => {
       for (const wabaId of [WABA, OTHER_WABA]) {
-        const sealed = testSecretBox.seal('EAAG-test-token', accessTokenPlace(wabaId));
+        const sealed = testSecretBox.seal('EAAG-test-token', ACCESS_TOKEN.place(wabaId));
         const set = 'update wabas set access_token_sealed = :sealed where waba_id = :wabaId';
         await execute(database, set, { sealed, wabaId });
       }

@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { startProber } from '../../../src/engine/deliveries/dispatch/queue-upkeep.ts';
 import { FIRST_LIMIT } from '../../../src/engine/deliveries/loop/attempt-limits.ts';
 import { openDelivery } from '../../../src/engine/deliveries/worker.ts';
-import { endpointSecretPlace } from '../../../src/engine/endpoint/sealed-columns.ts';
+import { ENDPOINT_SECRET } from '../../../src/engine/endpoint/endpoint-secrets.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { makeSecretBox } from '../../../src/platform/crypto/secret-box.ts';
 import { openObjectStore } from '../../../src/platform/object-store/object-store.ts';
@@ -93,7 +93,7 @@ describe('the delivery loop', () => {
     const [unreadable = '', good = ''] = await addEndpoints(database, WABA, { urls, ratePerSecond: null });
     const lostKey = makeSecretBox([{ id: 'lost', key: Buffer.alloc(32, 8) }]);
     await execute(database, 'update webhook_endpoints set secret_sealed = :sealed where id = :unreadable', {
-      sealed: lostKey.seal('secret', endpointSecretPlace(unreadable)),
+      sealed: lostKey.seal('secret', ENDPOINT_SECRET.place(unreadable)),
       unreadable,
     });
     const many = Array.from({ length: 300 }, () => unreadable);

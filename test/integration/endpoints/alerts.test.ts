@@ -7,11 +7,11 @@ import { startHookSender } from '../../../src/ops/alerts/operations-sender.ts';
 import {
   clearOperationsUrl,
   endpointAlertsOf,
+  OPERATIONS_SECRET,
   operationsUrlOf,
   rotateOperationsSecret,
   setOperationsUrl,
 } from '../../../src/ops/alerts/operations-url.ts';
-import { operationsSecretPlace } from '../../../src/ops/alerts/sealed-columns.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { makeAddressGuard, shownUrl } from '../../../src/platform/http/outbound-url.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
@@ -253,7 +253,7 @@ describe('the operations URL', () => {
     await raise();
     await eventually('tried', async () => ((await lastAlert())?.attempts ?? 0) > 0);
     expect((await lastAlert())?.lastError).toContain('HELIOGRAPH_ENCRYPTION_KEYS');
-    const sealed = testSecretBox.seal(newWebhookSecret(), operationsSecretPlace(tenant.wabaId));
+    const sealed = testSecretBox.seal(newWebhookSecret(), OPERATIONS_SECRET.place(tenant.wabaId));
     await execute(stack.database, setSecret, { sealed, wabaId: tenant.wabaId });
     await isState('delivered');
   });

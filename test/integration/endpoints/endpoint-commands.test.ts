@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { endpointHeadersPlace, endpointSecretPlace } from '../../../src/engine/endpoint/sealed-columns.ts';
+import { ENDPOINT_HEADERS, ENDPOINT_SECRET } from '../../../src/engine/endpoint/endpoint-secrets.ts';
 import { isWebhookSecret, newWebhookSecret } from '../../../src/engine/endpoint/webhook-signature.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { OTHER_WABA, startAdmin, WABA } from '../../support/admin-cli.ts';
@@ -33,8 +33,8 @@ describe('admin endpoint', () => {
       'select webhook_endpoints::text as text, secret_sealed as sealed from webhook_endpoints',
     );
     expect(row?.text).not.toContain(endpoint.secret);
-    expect(testSecretBox.open(row?.sealed ?? '', endpointSecretPlace(endpoint.id))).toBe(endpoint.secret);
-    expect(() => testSecretBox.open(row?.sealed ?? '', endpointSecretPlace('999'))).toThrow();
+    expect(testSecretBox.open(row?.sealed ?? '', ENDPOINT_SECRET.place(endpoint.id))).toBe(endpoint.secret);
+    expect(() => testSecretBox.open(row?.sealed ?? '', ENDPOINT_SECRET.place('999'))).toThrow();
     const shown = await json('endpoint', 'show', endpoint.id);
     expect(shown).toMatchObject({ id: endpoint.id, mode: 'open', url: endpoint.url, waiting: { count: 0 } });
     expect(JSON.stringify(shown)).not.toMatch(/whsec_|ealed/);
@@ -153,7 +153,7 @@ describe('admin endpoint', () => {
       'select e::text as text, custom_headers_sealed as sealed from webhook_endpoints e',
     );
     for (const text of [...texts, row?.text]) expect(text).not.toMatch(/topsecret|shopvalue/);
-    expect(JSON.parse(testSecretBox.open(row?.sealed ?? '', endpointHeadersPlace(id)))).toEqual({
+    expect(JSON.parse(testSecretBox.open(row?.sealed ?? '', ENDPOINT_HEADERS.place(id)))).toEqual({
       'X-Shop': 'shopvalue',
       Authorization: 'Bearer topsecret',
     });
@@ -225,7 +225,7 @@ describe('admin endpoint', () => {
       database,
       'select secret_sealed as now, previous_secret_sealed as before from webhook_endpoints',
     );
-    expect(testSecretBox.open(row?.now ?? '', endpointSecretPlace(id))).toBe(own);
+    expect(testSecretBox.open(row?.now ?? '', ENDPOINT_SECRET.place(id))).toBe(own);
     expect(row?.before).toBeNull();
   });
 

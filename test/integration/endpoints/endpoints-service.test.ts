@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { ENDPOINT_HEADERS, ENDPOINT_SECRET } from '../../../src/engine/endpoint/endpoint-secrets.ts';
 import {
   endpointsOfWabas,
   findChangedEndpoints,
   loadEndpointSettings,
 } from '../../../src/engine/endpoint/endpoint-settings.ts';
-import { endpointHeadersPlace, endpointSecretPlace } from '../../../src/engine/endpoint/sealed-columns.ts';
 import { findLatelyDue } from '../../../src/engine/queue/claim.ts';
 import {
   deleteEndpoint,
@@ -57,7 +57,7 @@ async function secretsOf(): Promise<(string | null)[]> {
     'select secret_sealed as now, previous_secret_sealed as before from webhook_endpoints where id = :id',
     { id },
   );
-  const place = endpointSecretPlace(id);
+  const place = ENDPOINT_SECRET.place(id);
   return [row?.now ?? null, row?.before ?? null].map((sealed) =>
     sealed === null ? null : testSecretBox.open(sealed, place),
   );
@@ -66,7 +66,7 @@ async function secretsOf(): Promise<(string | null)[]> {
 async function headersOf(): Promise<Record<string, string>> {
   const stored = 'select custom_headers_sealed as sealed from webhook_endpoints where id = :id';
   const row = await queryOne<{ sealed: string }>(database, stored, { id });
-  return JSON.parse(testSecretBox.open(row?.sealed ?? '', endpointHeadersPlace(id)));
+  return JSON.parse(testSecretBox.open(row?.sealed ?? '', ENDPOINT_HEADERS.place(id)));
 }
 
 async function lastAudited(): Promise<object | undefined> {

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { endpointAppSecretPlace } from '../../../src/engine/endpoint/sealed-columns.ts';
+import { ENDPOINT_APP_SECRET } from '../../../src/engine/endpoint/endpoint-secrets.ts';
 import { addEndpoint, endpointStatus, updateEndpoint } from '../../../src/features/endpoints/endpoints.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
@@ -58,7 +58,7 @@ test('the app secret is made where none is given, kept over changes, replaced on
       'select app_secret_sealed as sealed, webhook_endpoints::text as text from webhook_endpoints',
     );
     expect(rows[0]?.text).not.toContain(made.appSecret);
-    return testSecretBox.open(rows[0]?.sealed ?? '', endpointAppSecretPlace(id));
+    return testSecretBox.open(rows[0]?.sealed ?? '', ENDPOINT_APP_SECRET.place(id));
   };
   expect(await stored()).toBe(made.appSecret);
   expect((await updateEndpoint(tools, WABA, id, { description: 'chat' })).appSecret).toBeNull();

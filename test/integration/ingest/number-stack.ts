@@ -1,8 +1,8 @@
 import type { Client } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
 import { makeNumberActivities } from '../../../src/activities/refresh-numbers.ts';
+import { ACCESS_TOKEN } from '../../../src/features/accounts/access-tokens.ts';
 import { saveWaba } from '../../../src/features/accounts/accounts.ts';
-import { accessTokenPlace } from '../../../src/features/accounts/sealed-columns.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import type { UpstreamPhoneNumber } from '../../../src/platform/graph/graph-calls.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
@@ -101,7 +101,7 @@ export async function setToken(database: Database, wabaId: string, token: string
     { wabaId },
   );
   if (token === null) return;
-  const accessTokenSealed = testSecretBox.seal(token, accessTokenPlace(wabaId));
+  const accessTokenSealed = testSecretBox.seal(token, ACCESS_TOKEN.place(wabaId));
   await saveWaba(database, waba?.tenantId ?? '', { wabaId, accessTokenSealed });
 }
 

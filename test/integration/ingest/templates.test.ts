@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { ACCESS_TOKEN } from '../../../src/features/accounts/access-tokens.ts';
 import { lookUpNumbers } from '../../../src/features/accounts/look-up-numbers.ts';
-import { accessTokenPlace } from '../../../src/features/accounts/sealed-columns.ts';
 import { listTemplates } from '../../../src/features/accounts/templates.ts';
 import { retentionSteps } from '../../../src/ops/erasures/retention/retention.ts';
 import type { TemplatePage } from '../../../src/platform/graph/graph-calls.ts';
@@ -111,7 +111,7 @@ const listed = (name: string, more: object = {}) => ({
 });
 
 async function lookUp(database: Database, wabaId: string, pages: (TemplatePage | Error)[]) {
-  const sealed = testSecretBox.seal('token', accessTokenPlace(wabaId));
+  const sealed = testSecretBox.seal('token', ACCESS_TOKEN.place(wabaId));
   await execute(database, 'update wabas set access_token_sealed = :sealed where waba_id = :wabaId', {
     sealed,
     wabaId,

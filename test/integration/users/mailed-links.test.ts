@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { NewMail } from '../../../src/features/mail/mails.ts';
-import { mailContentPlace } from '../../../src/features/mail/sealed-columns.ts';
+import { MAIL_CONTENT } from '../../../src/features/mail/mails.ts';
 import { acceptInvitation, invitationBehind, inviteUser } from '../../../src/features/users/invitations.ts';
 import { makePasswordLink, setPasswordByLink } from '../../../src/features/users/password-links.ts';
 import type { Authority } from '../../../src/features/users/user-authority.ts';
@@ -27,7 +27,7 @@ async function mailsOf(
   return rows.map(({ id, kind, recipient, sealed }) => ({
     kind,
     recipient,
-    ...JSON.parse(testSecretBox.open(sealed, mailContentPlace(id))),
+    ...JSON.parse(testSecretBox.open(sealed, MAIL_CONTENT.place(id))),
   }));
 }
 

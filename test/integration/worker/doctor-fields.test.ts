@@ -1,6 +1,6 @@
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { startUpstreamServer } from '../../../dev/sandbox/upstream-server.ts';
-import { accessTokenPlace } from '../../../src/features/accounts/sealed-columns.ts';
+import { ACCESS_TOKEN } from '../../../src/features/accounts/access-tokens.ts';
 import { lookAtFields } from '../../../src/ops/health/app-fields.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
 import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
@@ -23,7 +23,7 @@ async function world({ token = 'token' as string | null, secrets = `old-secret,$
   onTestFinished(() => upstream.close());
   const { database } = await testDatabase();
   await seedFixtureAccounts(database);
-  const sealed = token === null ? null : testSecretBox.seal(token, accessTokenPlace(WABA));
+  const sealed = token === null ? null : testSecretBox.seal(token, ACCESS_TOKEN.place(WABA));
   await execute(database, 'update wabas set access_token_sealed = :sealed where waba_id = :WABA', {
     sealed,
     WABA,

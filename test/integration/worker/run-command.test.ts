@@ -8,7 +8,7 @@ import { expect, inject, onTestFinished, test } from 'vitest';
 import { ensureCertificate } from '../../../dev/embedded/certificate.ts';
 import { findFreePorts } from '../../../dev/embedded/ports.ts';
 import { startUpstreamServer } from '../../../dev/sandbox/upstream-server.ts';
-import { accessTokenPlace } from '../../../src/features/accounts/sealed-columns.ts';
+import { ACCESS_TOKEN as SEALED_TOKEN } from '../../../src/features/accounts/access-tokens.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { MIGRATIONS } from '../../../src/platform/postgres/schema-state.ts';
 import { execute, queryColumn } from '../../../src/platform/postgres/sql.ts';
@@ -105,7 +105,7 @@ async function unwell(port: number): Promise<string[]> {
 
 /** An access token and an API key, as an operator adds them. */
 async function addAccess(database: Database): Promise<string> {
-  const sealed = testSecretBox.seal(ACCESS_TOKEN, accessTokenPlace(WABA));
+  const sealed = testSecretBox.seal(ACCESS_TOKEN, SEALED_TOKEN.place(WABA));
   await execute(database, 'update wabas set access_token_sealed = :sealed where waba_id = :waba', {
     sealed,
     waba: WABA,

@@ -1,5 +1,4 @@
-import { setupTokenPlace } from '../../../src/features/setup-links/sealed-columns.ts';
-import { saveSetupLink } from '../../../src/features/setup-links/setup-link-store.ts';
+import { SETUP_TOKEN, saveSetupLink } from '../../../src/features/setup-links/setup-link-store.ts';
 import { createSetupLink, revokeSetupLink } from '../../../src/features/setup-links/setup-links.ts';
 import { goOn, publicSetupId, setUpWorkflowId } from '../../../src/features/setup-links/setup-task.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
@@ -41,7 +40,7 @@ async function authorized(stack: RecordingStack, token: string): Promise<{ id: s
     const given = {
       state: 'authorized' as const,
       wabaId: WABA,
-      tokenSealed: testSecretBox.seal(token, setupTokenPlace(link.id)),
+      tokenSealed: testSecretBox.seal(token, SETUP_TOKEN.place(link.id)),
       authorizedAt: new Date(),
     };
     await saveSetupLink(trx, link.id, given);

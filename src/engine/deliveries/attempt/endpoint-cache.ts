@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import type { SecretBox } from '../../../platform/crypto/secret-box.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import type { ConnectionTerms } from '../../../platform/sender/connection-terms.ts';
-import { type EndpointSettings, loadEndpointSettings } from '../../endpoint/endpoint-settings.ts';
 import {
-  endpointAppSecretPlace,
-  endpointClientKeyPlace,
-  endpointHeadersPlace,
-  endpointSecretPlace,
-  endpointSigningKeyPlace,
-} from '../../endpoint/sealed-columns.ts';
+  ENDPOINT_APP_SECRET,
+  ENDPOINT_CLIENT_KEY,
+  ENDPOINT_HEADERS,
+  ENDPOINT_SECRET,
+  ENDPOINT_SIGNING_KEY,
+} from '../../endpoint/endpoint-secrets.ts';
+import { type EndpointSettings, loadEndpointSettings } from '../../endpoint/endpoint-settings.ts';
 import type { EndpointLimiter } from '../loop/attempt-limits.ts';
 import type { DeliveryDefaults, SendableEndpoint, SigningSecret } from './send-delivery.ts';
 
@@ -24,8 +24,8 @@ export function openEndpoint(
     const expiresMs = expiresAt?.getTime() ?? Number.POSITIVE_INFINITY;
     return sealed === null ? [] : [{ secret: secretBox.open(sealed, place), expiresMs }];
   };
-  const secretPlace = endpointSecretPlace(id);
-  const keyPlace = endpointSigningKeyPlace(id);
+  const secretPlace = ENDPOINT_SECRET.place(id);
+  const keyPlace = ENDPOINT_SIGNING_KEY.place(id);
   return {
     id,
     wabaId,
@@ -41,7 +41,7 @@ export function openEndpoint(
     alwaysWorkflowsFor: settings.alwaysWorkflowsFor ?? [],
     retryScheduleMs: settings.retryScheduleSeconds?.map((s) => s * 1_000) ?? defaults.retryScheduleMs,
     customHeaders: JSON.parse(
-      customHeadersSealed === null ? '{}' : secretBox.open(customHeadersSealed, endpointHeadersPlace(id)),
+      customHeadersSealed === null ? '{}' : secretBox.open(customHeadersSealed, ENDPOINT_HEADERS.place(id)),
     ),
     appSecret: openAppSecret(settings, secretBox),
     secrets: [
@@ -64,7 +64,7 @@ function openAppSecret(
 ): string | null {
   if (format !== 'meta') return null;
   if (appSecretSealed === null) throw new Error(`endpoint ${id} has no app secret`);
-  return secretBox.open(appSecretSealed, endpointAppSecretPlace(id));
+  return secretBox.open(appSecretSealed, ENDPOINT_APP_SECRET.place(id));
 }
 
 function openCertificate(
@@ -73,7 +73,7 @@ function openCertificate(
 ): Pick<ConnectionTerms, 'clientCertificate'> {
   if (certificate === null || clientKeySealed === null) return {};
   const fingerprint = createHash('sha256').update(certificate).digest('base64');
-  const privateKey = secretBox.open(clientKeySealed, endpointClientKeyPlace(id));
+  const privateKey = secretBox.open(clientKeySealed, ENDPOINT_CLIENT_KEY.place(id));
   return { clientCertificate: { fingerprint, certificate, privateKey } };
 }
 

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll } from 'vitest';
 import type { ApiDependencies } from '../../../../src/api/app.ts';
-import { accessTokenPlace } from '../../../../src/features/accounts/sealed-columns.ts';
+import { ACCESS_TOKEN } from '../../../../src/features/accounts/access-tokens.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { execute } from '../../../../src/platform/postgres/sql.ts';
 import { type FreshTenant, freshTenant, testSecretBox } from '../../../support/test-accounts.ts';
@@ -70,7 +70,7 @@ export async function startRecordingUpstream() {
     newAccount: async (database: Database): Promise<UpstreamAccount> => {
       const tenant = await freshTenant(database);
       const { wabaId } = tenant;
-      const sealed = testSecretBox.seal(TOKEN, accessTokenPlace(wabaId));
+      const sealed = testSecretBox.seal(TOKEN, ACCESS_TOKEN.place(wabaId));
       const set = 'update wabas set access_token_sealed = :sealed where waba_id = :wabaId';
       await execute(database, set, { sealed, wabaId });
       const objects = { template: `77${wabaId}`, flow: `66${wabaId}` };

@@ -6,7 +6,7 @@ import type { LoggedRequest } from '../../../../dev/sandbox/upstream-records.ts'
 import { startUpstreamServer } from '../../../../dev/sandbox/upstream-server.ts';
 import { makeEnrichOrderActivities } from '../../../../src/activities/enrich-order.ts';
 import { makeStoreInboundMediaActivities } from '../../../../src/activities/store-inbound-media.ts';
-import { accessTokenPlace } from '../../../../src/features/accounts/sealed-columns.ts';
+import { ACCESS_TOKEN as SEALED_TOKEN } from '../../../../src/features/accounts/access-tokens.ts';
 import { makeMediaUrls } from '../../../../src/features/messages/media/media-urls.ts';
 import { type Config, loadConfig } from '../../../../src/platform/config/config.ts';
 import { openGraphClient } from '../../../../src/platform/graph/graph-client.ts';
@@ -197,7 +197,7 @@ async function startMediaWorker(config: Config, database: Database, tools: Tools
 }
 
 async function setToken(database: Database, wabaId: string, token: string | null): Promise<void> {
-  const sealed = token === null ? null : testSecretBox.seal(token, accessTokenPlace(wabaId));
+  const sealed = token === null ? null : testSecretBox.seal(token, SEALED_TOKEN.place(wabaId));
   await execute(database, 'update wabas set access_token_sealed = :sealed where waba_id = :wabaId', {
     sealed,
     wabaId,

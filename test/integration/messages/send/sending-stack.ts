@@ -9,7 +9,7 @@ import { startUpstreamServer } from '../../../../dev/sandbox/upstream-server.ts'
 import { makeBroadcastActivities } from '../../../../src/activities/send-broadcast.ts';
 import { makeSendMessageActivities } from '../../../../src/activities/send-message.ts';
 import { buildApp } from '../../../../src/api/app.ts';
-import { accessTokenPlace } from '../../../../src/features/accounts/sealed-columns.ts';
+import { ACCESS_TOKEN as SEALED_TOKEN } from '../../../../src/features/accounts/access-tokens.ts';
 import { type Config, loadConfig } from '../../../../src/platform/config/config.ts';
 import { openSendClient } from '../../../../src/platform/graph/graph-client.ts';
 import { openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
@@ -230,7 +230,7 @@ async function startSendWorker(
 }
 
 async function setToken(database: Database, wabaId: string, token: string | null): Promise<void> {
-  const sealed = token === null ? null : testSecretBox.seal(token, accessTokenPlace(wabaId));
+  const sealed = token === null ? null : testSecretBox.seal(token, SEALED_TOKEN.place(wabaId));
   await execute(database, 'update wabas set access_token_sealed = :sealed where waba_id = :wabaId', {
     sealed,
     wabaId,

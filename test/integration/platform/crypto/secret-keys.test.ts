@@ -4,25 +4,24 @@ import { expect, test } from 'vitest';
 import { openEndpoint } from '../../../../src/engine/deliveries/attempt/endpoint-cache.ts';
 import { loadEndpointSettings } from '../../../../src/engine/endpoint/endpoint-settings.ts';
 import { publicKeyOf } from '../../../../src/engine/endpoint/webhook-signature.ts';
+import { ACCESS_TOKEN } from '../../../../src/features/accounts/access-tokens.ts';
 import { findWaba, saveWaba } from '../../../../src/features/accounts/accounts.ts';
 import { saveNumberPin } from '../../../../src/features/accounts/number-pins.ts';
-import { accessTokenPlace } from '../../../../src/features/accounts/sealed-columns.ts';
 import { setClientCertificate } from '../../../../src/features/endpoints/endpoint-certificate.ts';
 import { rotateSecret, rotateSigningKey } from '../../../../src/features/endpoints/endpoint-secrets.ts';
 import { addEndpoint, endpointStatus, updateEndpoint } from '../../../../src/features/endpoints/endpoints.ts';
-import { findMail, queueMail } from '../../../../src/features/mail/mails.ts';
-import { mailContentPlace } from '../../../../src/features/mail/sealed-columns.ts';
-import { setupTokenPlace } from '../../../../src/features/setup-links/sealed-columns.ts';
-import { totpSecretPlace } from '../../../../src/features/users/sealed-columns.ts';
+import { findMail, MAIL_CONTENT, queueMail } from '../../../../src/features/mail/mails.ts';
+import { SETUP_TOKEN } from '../../../../src/features/setup-links/setup-link-store.ts';
+import { TOTP_SECRET } from '../../../../src/features/users/second-factor.ts';
 import {
   findOperationsUrl,
+  OPERATIONS_SECRET,
   rotateOperationsSecret,
   setOperationsUrl,
 } from '../../../../src/ops/alerts/operations-url.ts';
-import { operationsSecretPlace } from '../../../../src/ops/alerts/sealed-columns.ts';
-import { erasureSubjectPlace } from '../../../../src/ops/erasures/sealed-columns.ts';
+import { ERASURE_SUBJECT } from '../../../../src/ops/erasures/erasure-step.ts';
+import { HOOK_SECRET } from '../../../../src/ops/feed/hook-store.ts';
 import { putHook, rotateHookSecret } from '../../../../src/ops/feed/hooks.ts';
-import { hookSecretPlace } from '../../../../src/ops/feed/sealed-columns.ts';
 import { SEALED_COLUMNS } from '../../../../src/ops/secrets/sealed-columns.ts';
 import {
   reencryptSecrets,
@@ -81,14 +80,14 @@ async function filled() {
   const operations = await setOperationsUrl(old, WABA, 'https://ops.example/');
   await putHook(old, 'crm', { url: 'https://crm.example/' });
   const hook = await rotateHookSecret(old, 'crm', 24);
-  const accessTokenSealed = old.secretBox.seal('token', accessTokenPlace(WABA));
+  const accessTokenSealed = old.secretBox.seal('token', ACCESS_TOKEN.place(WABA));
   await saveWaba(database, tenants.get(WABA) ?? '', { wabaId: WABA, accessTokenSealed });
   await openEventIdHash(old)('wamid.1');
   await execute(
     database,
     `insert into erasures (id, kind, subject_id, requested_by, subject_sealed) overriding system value
      values (1, 'user', '1', 'test', :sealed)`,
-    { sealed: old.secretBox.seal('{}', erasureSubjectPlace('1')) },
+    { sealed: old.secretBox.seal('{}', ERASURE_SUBJECT.place('1')) },
   );
   await execute(
     database,
@@ -97,7 +96,7 @@ async function filled() {
   await execute(
     database,
     'insert into user_totp (user_id, secret_sealed, last_step) values (1, :sealed, 0)',
-    { sealed: old.secretBox.seal('totp', totpSecretPlace('1')) },
+    { sealed: old.secretBox.seal('totp', TOTP_SECRET.place('1')) },
   );
   await saveNumberPin(old, NUMBER, '271828');
   await execute(
@@ -105,7 +104,7 @@ async function filled() {
     `insert into setup_links (id, token_hash, tenant_id, mode, connections, success_url, failure_url, expires_at, token_sealed)
      overriding system value
      values (1, '\\x01', :tenant, 'signup', '{cloud}', 'https://crm.example/', 'https://crm.example/', now(), :sealed)`,
-    { tenant: tenants.get(WABA) ?? '', sealed: old.secretBox.seal('token', setupTokenPlace('1')) },
+    { tenant: tenants.get(WABA) ?? '', sealed: old.secretBox.seal('token', SETUP_TOKEN.place('1')) },
   );
   const mail = { kind: 'invitation' as const, userId: null, recipient: 'a@store.example' };
   const mailer = { secretBox: old.secretBox, publicUrl: 'https://gateway.example' };
@@ -152,9 +151,9 @@ async function openAll(database: Database, secretBox: SecretBox, id: string) {
     clientKey: endpoint.terms.clientCertificate?.privateKey,
     headers: endpoint.customHeaders,
     appSecret: endpoint.appSecret,
-    token: secretBox.open(sealedToken, accessTokenPlace(WABA)),
-    operations: secretBox.open(operations, operationsSecretPlace(WABA)),
-    hook: secretBox.open(hook.sealed, hookSecretPlace('crm')),
+    token: secretBox.open(sealedToken, ACCESS_TOKEN.place(WABA)),
+    operations: secretBox.open(operations, OPERATIONS_SECRET.place(WABA)),
+    hook: secretBox.open(hook.sealed, HOOK_SECRET.place('crm')),
   };
 }
 
@@ -221,7 +220,7 @@ test('after k2,k1 and reencrypt nothing needs k1, and k2 alone opens everything'
     appSecret: 'the app secret of a test',
   });
   const sealed = (await findMail(database, mailId))?.contentSealed ?? '';
-  expect(only.secretBox.open(sealed, mailContentPlace(mailId))).toContain('link');
+  expect(only.secretBox.open(sealed, MAIL_CONTENT.place(mailId))).toContain('link');
 });
 
 test('what changes meanwhile wins, and what an old process writes is found by another pass', async () => {
