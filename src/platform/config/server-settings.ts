@@ -1,4 +1,4 @@
-import { optional, setting } from './setting.ts';
+import { choice, integer, optional, optionalSecret, setting } from './setting.ts';
 
 export const SERVER_SETTINGS = {
   HELIOGRAPH_DATABASE_URL: setting({
@@ -6,25 +6,16 @@ export const SERVER_SETTINGS = {
     secret: true,
     about: 'PostgreSQL 16 to 18: postgresql://user:password@host:5432/name?parameters',
   }),
-  HELIOGRAPH_DATABASE_DIRECT_URL: setting({
-    kind: 'database',
-    fallback: '',
-    secret: true,
-    about:
-      'the same database without a pooler, where HELIOGRAPH_DATABASE_URL leads to one: for LISTEN and migrations',
-  }),
+  HELIOGRAPH_DATABASE_DIRECT_URL: optionalSecret(
+    'database',
+    'the same database without a pooler, where HELIOGRAPH_DATABASE_URL leads to one: for LISTEN and migrations',
+  ),
   HELIOGRAPH_DATABASE_POOLER_PREPARES: setting({
     kind: 'boolean',
     fallback: 'false',
     about: 'the pooler keeps prepared statements (PgBouncer 1.21 or newer with max_prepared_statements)',
   }),
-  HELIOGRAPH_DATABASE_POOL_MAX: setting({
-    kind: 'integer',
-    fallback: '10',
-    minimum: 2,
-    maximum: 200,
-    about: 'connections per process',
-  }),
+  HELIOGRAPH_DATABASE_POOL_MAX: integer('10', [2, 200], 'connections per process'),
   HELIOGRAPH_TEMPORAL_ADDRESS: setting({
     kind: 'address',
     fallback: '127.0.0.1:7233',
@@ -46,12 +37,10 @@ export const SERVER_SETTINGS = {
     'text',
     'name in the certificate of Temporal, where it is not that of its address',
   ),
-  HELIOGRAPH_TEMPORAL_API_KEY: setting({
-    kind: 'text',
-    fallback: '',
-    secret: true,
-    about: 'API key of Temporal Cloud or of a proxy before Temporal',
-  }),
+  HELIOGRAPH_TEMPORAL_API_KEY: optionalSecret(
+    'text',
+    'API key of Temporal Cloud or of a proxy before Temporal',
+  ),
   HELIOGRAPH_TEMPORAL_TASK_QUEUE_PREFIX: setting({
     kind: 'text',
     fallback: 'heliograph',
@@ -67,20 +56,13 @@ export const SERVER_SETTINGS = {
     fallback: 'http://127.0.0.1:9000',
     about: 'MinIO or another S3 store',
   }),
-  HELIOGRAPH_OBJECT_STORE_CREDENTIALS: setting({
-    kind: 'choice',
-    choices: ['keys', 'role'],
-    fallback: 'keys',
-    about:
-      'keys: the two settings below; role: those of the AWS environment, such as the role of the instance or pod',
-  }),
+  HELIOGRAPH_OBJECT_STORE_CREDENTIALS: choice(
+    ['keys', 'role'],
+    'keys',
+    'keys: the two settings below; role: those of the AWS environment, such as the role of the instance or pod',
+  ),
   HELIOGRAPH_OBJECT_STORE_ACCESS_KEY: optional('text', 'access key of the object store'),
-  HELIOGRAPH_OBJECT_STORE_SECRET_KEY: setting({
-    kind: 'text',
-    fallback: '',
-    secret: true,
-    about: 'its secret',
-  }),
+  HELIOGRAPH_OBJECT_STORE_SECRET_KEY: optionalSecret('text', 'its secret'),
   HELIOGRAPH_OBJECT_STORE_BUCKET: setting({
     kind: 'text',
     fallback: 'heliograph-media',
@@ -91,11 +73,10 @@ export const SERVER_SETTINGS = {
     'text',
     'first part of the name of every object, such as gateway/',
   ),
-  HELIOGRAPH_OBJECT_STORE_ENCRYPTION: setting({
-    kind: 'choice',
-    choices: ['default', 'AES256', 'aws:kms'],
-    fallback: 'default',
-    about: 'server-side encryption requested with every object; default: the setting of the bucket',
-  }),
+  HELIOGRAPH_OBJECT_STORE_ENCRYPTION: choice(
+    ['default', 'AES256', 'aws:kms'],
+    'default',
+    'server-side encryption requested with every object; default: the setting of the bucket',
+  ),
   HELIOGRAPH_OBJECT_STORE_KMS_KEY_ID: optional('text', 'key for aws:kms; empty: that of the account'),
 };

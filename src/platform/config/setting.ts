@@ -24,16 +24,22 @@ export type Setting = {
 
 export const setting = <T extends Setting>(definition: T): T => definition;
 
+export const integer = (fallback: string, [minimum, maximum]: readonly [number, number], about: string) =>
+  setting({ kind: 'integer', fallback, minimum, maximum, about });
+
 export const retentionDays = (fallback: string, what: string) =>
-  setting({
-    kind: 'integer',
-    fallback,
-    minimum: 0,
-    maximum: 36_500,
-    about: `days to keep ${what}; 0: for ever`,
-  });
+  integer(fallback, [0, 36_500], `days to keep ${what}; 0: for ever`);
+
+export const durationMs = (fallback: string, maximum: number, about: string) =>
+  integer(fallback, [0, maximum], about);
+
+export const choice = <const Choices extends readonly string[]>(
+  choices: Choices,
+  fallback: Choices[number],
+  about: string,
+) => setting({ kind: 'choice', choices, fallback, about });
 
 export const optional = (kind: Kind, about: string) => setting({ kind, fallback: '', about });
 
-export const durationMs = (fallback: string, maximum: number, about: string) =>
-  setting({ kind: 'integer', fallback, minimum: 0, maximum, about });
+export const optionalSecret = (kind: Kind, about: string) =>
+  setting({ kind, fallback: '', secret: true, about });
