@@ -135,11 +135,7 @@ const DEFECT: Refusal = {
   message: 'Something went wrong; see the log of the MCP server.',
 };
 
-const UNREADABLE: Refusal = {
-  status: 400,
-  code: 'invalid_request',
-  message: 'The body is not UTF-8.',
-};
+const UNREADABLE: Refusal = { status: 400, code: 'invalid_request', message: 'The body is not UTF-8.' };
 
 const TOO_LARGE: Refusal = {
   status: 413,

@@ -60,8 +60,10 @@ export async function lookUpNumbers(tools: NumberLookupTools, asked: AskedNumber
       listed,
       askedAt,
     );
-    await copyTemplates(tools, wabaId, token);
-    await copyReportedCosts(tools, wabaId, token);
+    const place = { client: tools.graph, token };
+    if (!(await areTemplatesFresh(database, wabaId)))
+      await tryCopy(tools, wabaId, 'message templates', () => walkTemplates(database, wabaId, place));
+    await tryCopy(tools, wabaId, 'reported costs', () => copyCosts(database, wabaId, place));
     const summary =
       `${listed.length} numbers: ${added.length} added, ${removed.length} removed, ` +
       `${taken.length} of other WABAs. ${released} bodies are taken in, ${refused} are quarantined.`;
@@ -74,33 +76,24 @@ export async function lookUpNumbers(tools: NumberLookupTools, asked: AskedNumber
 
 const TEMPLATES_FRESH_MS = 20 * 3_600_000;
 
-/** Once a day, which makes up for reports that were lost. Without an answer the next look tries again; numbers do not wait for it. */
-async function copyTemplates(
-  { database, graph, logger }: NumberLookupTools,
-  wabaId: string,
-  token: string,
-): Promise<void> {
+/** They are listed once a day, which makes up for reports that were lost. */
+async function areTemplatesFresh(database: Database, wabaId: string): Promise<boolean> {
   const listedAt = await templatesListedAt(database, wabaId);
-  if (listedAt !== null && Date.now() - listedAt.getTime() < TEMPLATES_FRESH_MS) return;
-  try {
-    await walkTemplates(database, wabaId, { client: graph, token });
-  } catch (error) {
-    if (!(error instanceof GraphError)) throw error;
-    logger.warn({ wabaId, problem: error.message }, 'the message templates of a WABA could not be listed');
-  }
+  return listedAt !== null && Date.now() - listedAt.getTime() < TEMPLATES_FRESH_MS;
 }
 
-/** Numbers do not wait for it; the next day's report has the days before too. */
-async function copyReportedCosts(
-  { database, graph, logger }: NumberLookupTools,
+/** Numbers do not wait for it: without an answer the next look tries again. */
+async function tryCopy(
+  { logger }: NumberLookupTools,
   wabaId: string,
-  token: string,
+  what: string,
+  copy: () => Promise<unknown>,
 ): Promise<void> {
   try {
-    await copyCosts(database, wabaId, { client: graph, token });
+    await copy();
   } catch (error) {
     if (!(error instanceof GraphError)) throw error;
-    logger.warn({ wabaId, problem: error.message }, 'the reported costs of a WABA could not be read');
+    logger.warn({ wabaId, problem: error.message }, `the ${what} of a WABA could not be read`);
   }
 }
 
