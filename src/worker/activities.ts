@@ -17,7 +17,7 @@ import type { MailActivityTools } from '../features/mail/attempt-mail.ts';
 import { makeMailSender } from '../features/mail/smtp.ts';
 import { makeMediaUrls } from '../features/messages/media/media-urls.ts';
 import type { Config } from '../platform/config/config.ts';
-import type { SecretBox } from '../platform/crypto/secret-box.ts';
+import type { SealedDatabase } from '../platform/crypto/sealed-database.ts';
 import { parseEncryptionKeys } from '../platform/crypto/secret-box.ts';
 import { openGraphClient, openSendClient } from '../platform/graph/graph-client.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -83,7 +83,7 @@ export function openOperationsActivities(
 
 function openSendActivities(
   config: Config,
-  tools: { database: Database; secretBox: SecretBox; logger: Logger },
+  tools: SealedDatabase & { logger: Logger },
   metrics: WorkerMetrics,
 ) {
   const sender = openSendClient(config);
@@ -100,7 +100,7 @@ function openSendActivities(
 
 function openMediaActivities(
   config: Config,
-  tools: { database: Database; secretBox: SecretBox; logger: Logger },
+  tools: SealedDatabase & { logger: Logger },
   metrics: WorkerMetrics,
 ) {
   const graph = openGraphClient(config);

@@ -26,10 +26,10 @@ import { originsOf, sortItems } from '../ingest/intake/owners.ts';
 import { readBody } from '../ingest/intake/portions.ts';
 import { findCustomersOf } from '../ingest/intake/read-ahead.ts';
 import type { Owned } from '../ingest/split/upstream-items.ts';
-import type { SecretBox } from '../platform/crypto/secret-box.ts';
+import type { SealedDatabase } from '../platform/crypto/sealed-database.ts';
 import { makeAddressGuard } from '../platform/http/outbound-url.ts';
 import { leaseMsFor } from '../platform/lease-clock.ts';
-import { type Database, type Transaction, undone } from '../platform/postgres/database.ts';
+import { type Transaction, undone } from '../platform/postgres/database.ts';
 import { execute } from '../platform/postgres/sql.ts';
 import { type HttpSender, makeHttpSender } from '../platform/sender/http-sender.ts';
 
@@ -59,7 +59,7 @@ const FIRST_ID = 2 ** 52;
  * that are rolled back and to its own listener: connections, prepared statements, plans and compiled code are there
  * before the first real event comes. It leaves nothing behind; should it fail, nothing is missing but speed.
  */
-export async function rehearse(tools: { database: Database; secretBox: SecretBox }): Promise<void> {
+export async function rehearse(tools: SealedDatabase): Promise<void> {
   const server = await openListener();
   const guard = makeAddressGuard({ allowCidrs: ['127.0.0.1/32'] });
   const limits = { connectTimeoutMs: TIMEOUT_MS, totalTimeoutMs: TIMEOUT_MS };
@@ -75,7 +75,7 @@ export async function rehearse(tools: { database: Database; secretBox: SecretBox
   }
 }
 
-type Stage = { database: Database; secretBox: SecretBox; sender: HttpSender; url: string };
+type Stage = SealedDatabase & { sender: HttpSender; url: string };
 
 async function rehearseOnce({ database, secretBox, sender, url }: Stage): Promise<void> {
   const id = String(FIRST_ID + randomInt(2 ** 47));

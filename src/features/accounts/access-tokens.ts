@@ -1,5 +1,6 @@
+import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';
 import { sealedSecret } from '../../platform/crypto/sealed-secret.ts';
-import { type SecretBox, SecretBoxError } from '../../platform/crypto/secret-box.ts';
+import { SecretBoxError } from '../../platform/crypto/secret-box.ts';
 import { GraphError, isTokenError } from '../../platform/graph/graph-error.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
@@ -21,10 +22,7 @@ export class AccessTokenProblem extends Error {
 }
 
 /** The upstream access token of a WABA. Throws AccessTokenProblem, with what an operator has to do. */
-export async function openAccessToken(
-  tools: { database: Database; secretBox: SecretBox },
-  wabaId: string,
-): Promise<string> {
+export async function openAccessToken(tools: SealedDatabase, wabaId: string): Promise<string> {
   const sealed = (await findWaba(tools.database, wabaId))?.accessTokenSealed ?? null;
   if (sealed === null) {
     throw new AccessTokenProblem(
@@ -43,10 +41,7 @@ export async function openAccessToken(
 }
 
 /** As `openAccessToken`; null where there is none that can be used. */
-export async function usableToken(
-  tools: { database: Database; secretBox: SecretBox },
-  wabaId: string,
-): Promise<string | null> {
+export async function usableToken(tools: SealedDatabase, wabaId: string): Promise<string | null> {
   return await openAccessToken(tools, wabaId).catch((error: unknown) => {
     if (error instanceof AccessTokenProblem) return null;
     throw error;

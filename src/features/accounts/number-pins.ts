@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
+import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';
 import { sealedSecret } from '../../platform/crypto/sealed-secret.ts';
-import { type SecretBox, SecretBoxError } from '../../platform/crypto/secret-box.ts';
-import type { Database } from '../../platform/postgres/database.ts';
+import { openOrNull } from '../../platform/crypto/secret-box.ts';
 import { execute, queryValue } from '../../platform/postgres/sql.ts';
 
 export const NUMBER_PIN = sealedSecret({
@@ -19,23 +19,17 @@ export function randomPin(): string {
 
 /** The PIN with which a number is registered; null: none is known, or it cannot be opened any more. */
 export async function numberPin(
-  { database, secretBox }: { database: Database; secretBox: SecretBox },
+  { database, secretBox }: SealedDatabase,
   phoneNumberId: string,
 ): Promise<string | null> {
   const text = 'select pin_sealed from phone_numbers where phone_number_id = :phoneNumberId';
   const sealed = await queryValue<string>(database, text, { phoneNumberId });
-  if (sealed === null) return null;
-  try {
-    return secretBox.open(sealed, NUMBER_PIN.place(phoneNumberId));
-  } catch (error) {
-    if (error instanceof SecretBoxError) return null;
-    throw error;
-  }
+  return sealed === null ? null : openOrNull(secretBox, sealed, NUMBER_PIN.place(phoneNumberId));
 }
 
 /** Keeps the PIN of a number; null forgets it. */
 export async function saveNumberPin(
-  { database, secretBox }: { database: Database; secretBox: SecretBox },
+  { database, secretBox }: SealedDatabase,
   phoneNumberId: string,
   pin: string | null,
 ): Promise<void> {

@@ -1,4 +1,4 @@
-import { type SecretBox, SecretBoxError } from '../../platform/crypto/secret-box.ts';
+import { openOrNull, type SecretBox } from '../../platform/crypto/secret-box.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { nextDelayMs } from '../../platform/retry-schedule.ts';
 import type { SendingAttempt } from '../../platform/temporal/activity-kit.ts';
@@ -56,13 +56,8 @@ async function send(
   mailId: string,
   { recipient, contentSealed }: MailToSend,
 ): Promise<MailOutcome> {
-  let content: MailContent;
-  try {
-    content = JSON.parse(secretBox.open(contentSealed ?? '', MAIL_CONTENT.place(mailId))) as MailContent;
-  } catch (error) {
-    if (!(error instanceof SecretBoxError)) throw error;
-    // An operator can put the key back while it waits.
+  const text = openOrNull(secretBox, contentSealed ?? '', MAIL_CONTENT.place(mailId));
+  if (text === null)
     return { kind: 'failed', reason: 'its content cannot be read (HELIOGRAPH_ENCRYPTION_KEYS)' };
-  }
-  return await sender.send({ id: mailId, recipient, ...content });
+  return await sender.send({ id: mailId, recipient, ...(JSON.parse(text) as MailContent) });
 }

@@ -1,12 +1,11 @@
 import { SYSTEM } from '../../platform/audit/audit.ts';
-import { SecretBoxError } from '../../platform/crypto/secret-box.ts';
+import { openOrNull } from '../../platform/crypto/secret-box.ts';
 import type { UpstreamPhoneNumber } from '../../platform/graph/graph-calls.ts';
 import { GraphError } from '../../platform/graph/graph-error.ts';
 import { RequestError } from '../../platform/request-input.ts';
 import { findNumberOwners, wabaHolder } from '../accounts/number-owners.ts';
 import { addWaba } from '../accounts/wabas.ts';
-import type { SetupChoice, SetupLink } from './setup-link-store.ts';
-import { SETUP_TOKEN } from './setup-link-store.ts';
+import { SETUP_TOKEN, type SetupChoice, type SetupLink } from './setup-link-store.ts';
 import { SetupProblem } from './setup-problem.ts';
 import { publicSetupId } from './setup-task.ts';
 import type { StepResult, StepTools } from './step-kit.ts';
@@ -34,13 +33,10 @@ export async function pickAccount(tools: StepTools, link: SetupLink): Promise<St
 }
 
 function openToken({ secretBox }: StepTools, { id, tokenSealed }: SetupLink): string {
-  try {
-    return secretBox.open(tokenSealed ?? '', SETUP_TOKEN.place(id));
-  } catch (error) {
-    if (!(error instanceof SecretBoxError)) throw error;
-    const message = 'What upstream gave cannot be decrypted any more. Begin again.';
-    throw new SetupProblem('permissions', 'permission_missing', message, { isFromStart: true });
-  }
+  const token = openOrNull(secretBox, tokenSealed ?? '', SETUP_TOKEN.place(id));
+  if (token !== null) return token;
+  const message = 'What upstream gave cannot be decrypted any more. Begin again.';
+  throw new SetupProblem('permissions', 'permission_missing', message, { isFromStart: true });
 }
 
 const NEEDED_SCOPES = ['whatsapp_business_management', 'whatsapp_business_messaging'];

@@ -1,6 +1,6 @@
 import type { Actor } from '../../platform/audit/audit.ts';
 import { sealedSecret } from '../../platform/crypto/sealed-secret.ts';
-import { type SecretBox, SecretBoxError } from '../../platform/crypto/secret-box.ts';
+import { openOrNull, type SecretBox } from '../../platform/crypto/secret-box.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 import { RequestError } from '../../platform/request-input.ts';
@@ -39,17 +39,10 @@ export function newSecondFactor(
   sealed: string | null,
 ): NewSecondFactor {
   const place = TOTP_SECRET.place(userId);
-  const secret = sealed === null ? newTotpSecret() : openSealed(secretBox, sealed, place);
-  return { secret, sealed: sealed ?? secretBox.seal(secret, place), uri: totpUri(secret, email) };
-}
-
-function openSealed(secretBox: SecretBox, sealed: string, place: string): string {
-  try {
-    return secretBox.open(sealed, place);
-  } catch (error) {
-    if (!(error instanceof SecretBoxError)) throw error;
+  const secret = sealed === null ? newTotpSecret() : openOrNull(secretBox, sealed, place);
+  if (secret === null)
     throw new RequestError('wrong_code', 'This form is too old. Open the page again.', 'code');
-  }
+  return { secret, sealed: sealed ?? secretBox.seal(secret, place), uri: totpUri(secret, email) };
 }
 
 /**

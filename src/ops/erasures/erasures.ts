@@ -3,7 +3,7 @@ import { wabaHolder } from '../../features/accounts/number-owners.ts';
 import type { Authority } from '../../features/users/user-authority.ts';
 import { checkRemovable } from '../../features/users/users.ts';
 import { type Actor, type Audited, recordBy } from '../../platform/audit/audit.ts';
-import type { SecretBox } from '../../platform/crypto/secret-box.ts';
+import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { checkRowId, checkUpstreamId, RequestError } from '../../platform/request-input.ts';
@@ -20,7 +20,7 @@ import {
   listErasures,
 } from './erasure-store.ts';
 
-export type ErasureTools = { database: Database; secretBox: SecretBox };
+export type ErasureTools = SealedDatabase;
 
 type Asking = ErasureTools & Audited;
 

@@ -1,6 +1,6 @@
 import { type AttemptVerdict, judgeAttempt } from '../../engine/deliveries/judge-outcome.ts';
 import { signStandard } from '../../engine/endpoint/webhook-signature.ts';
-import { type SecretBox, SecretBoxError } from '../../platform/crypto/secret-box.ts';
+import { openOrNull, type SecretBox } from '../../platform/crypto/secret-box.ts';
 import type { TargetLists } from '../../platform/http/outbound-url.ts';
 import { type HttpSender, isProxyFailure } from '../../platform/sender/http-sender.ts';
 
@@ -33,8 +33,8 @@ export async function attemptSigned(
   { sender, secretBox, timeoutMs }: SendingTools,
   { url, id, body, sealed, place, targets, headers }: Message,
 ): Promise<SendingVerdict> {
-  const secrets = openSecrets(secretBox, sealed, place);
-  if (secrets === null) return { kind: 'unreadable', reason: UNREADABLE_SECRET };
+  const secrets = sealed.flatMap((text) => openOrNull(secretBox, text, place) ?? []);
+  if (secrets.length < sealed.length) return { kind: 'unreadable', reason: UNREADABLE_SECRET };
   const timestampSeconds = Math.floor(Date.now() / 1_000);
   const signature = signStandard({ secrets, id, timestampSeconds, body });
   const result = await sender.send({
@@ -51,13 +51,3 @@ export async function attemptSigned(
 }
 
 const UNREADABLE_SECRET = 'the secret that signs it cannot be read (HELIOGRAPH_ENCRYPTION_KEYS)';
-
-/** Null when an encryption key is missing: an operator can put it back while it waits. */
-function openSecrets(secretBox: SecretBox, sealed: readonly string[], place: string): string[] | null {
-  try {
-    return sealed.map((text) => secretBox.open(text, place));
-  } catch (error) {
-    if (error instanceof SecretBoxError) return null;
-    throw error;
-  }
-}

@@ -1,7 +1,7 @@
 import { type Audited, recordBy } from '../../platform/audit/audit.ts';
 import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';
 import type { SealedColumn } from '../../platform/crypto/sealed-secret.ts';
-import { type SecretBox, SecretBoxError } from '../../platform/crypto/secret-box.ts';
+import { openOrNull } from '../../platform/crypto/secret-box.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 import { SEALED_COLUMNS } from './sealed-columns.ts';
@@ -35,7 +35,7 @@ export async function unreadableSecrets({
   const found: UnreadableSecrets[] = [];
   for (const place of SEALED_COLUMNS) {
     for (const text of await sampleSealed(database, place)) {
-      if (opened(secretBox, place, text) !== null) continue;
+      if (openOrNull(secretBox, text.sealed, place.place(text.id)) !== null) continue;
       const { table, column } = place;
       found.push({ table, column, keyId: text.sealed.split(':')[1] ?? '' });
     }
@@ -72,7 +72,7 @@ export type Reencryption = {
  * where it was when it is called again. `onProgress` gets the number so far.
  */
 export async function reencryptSecrets(
-  tools: { database: Database; secretBox: SecretBox } & Audited,
+  tools: SealedDatabase & Audited,
   onProgress: (reencrypted: number) => void = () => {},
 ): Promise<Reencryption> {
   const { database, secretBox, actor } = tools;
@@ -106,7 +106,7 @@ async function reencryptColumn(
     const afterId: string | null = texts.at(-1)?.id ?? null;
     texts = await readSealedByOthers(database, place, { keyId, afterId, limit: BATCH });
     for (const text of texts) {
-      const plain = opened(secretBox, place, text);
+      const plain = openOrNull(secretBox, text.sealed, place.place(text.id));
       if (plain === null) continue;
       const resealed = secretBox.seal(plain, place.place(text.id));
       if (await replaceSealed(database, place, { ...text, resealed })) replaced += 1;
@@ -114,16 +114,6 @@ async function reencryptColumn(
     if (texts.length > 0) onProgress(replaced);
   } while (texts.length === BATCH);
   return replaced;
-}
-
-/** Null: the key is missing, or another one had its id. */
-function opened(secretBox: SecretBox, { place }: SealedColumn, { id, sealed }: SealedText): string | null {
-  try {
-    return secretBox.open(sealed, place(id));
-  } catch (error) {
-    if (error instanceof SecretBoxError) return null;
-    throw error;
-  }
 }
 
 export type SealedCount = { table: string; column: string; keyId: string; count: number };

@@ -103,6 +103,16 @@ function open(keyById: ReadonlyMap<string, Buffer>, sealed: string, associatedDa
   }
 }
 
+/** What a sealed text holds; null when its key is missing, or is not the one that had its id: an operator can put it back. */
+export function openOrNull(secretBox: SecretBox, sealed: string, associatedData: string): string | null {
+  try {
+    return secretBox.open(sealed, associatedData);
+  } catch (error) {
+    if (error instanceof SecretBoxError) return null;
+    throw error;
+  }
+}
+
 const TOKEN_BYTES = 32;
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 

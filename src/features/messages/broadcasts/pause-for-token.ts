@@ -1,5 +1,4 @@
-import type { SecretBox } from '../../../platform/crypto/secret-box.ts';
-import type { Database } from '../../../platform/postgres/database.ts';
+import type { SealedDatabase } from '../../../platform/crypto/sealed-database.ts';
 import { usableToken } from '../../accounts/access-tokens.ts';
 import { broadcastOfMessage } from '../send/broadcast-messages.ts';
 import { findBroadcast } from './broadcast-store.ts';
@@ -13,7 +12,7 @@ const REASON = 'The access token of the WABA is missing or refused by upstream. 
  * resumed since, or whose WABA has another token since, goes on.
  */
 export async function pausedForToken(
-  tools: { database: Database; secretBox: SecretBox },
+  tools: SealedDatabase,
   { wabaId, messageId }: { wabaId: string; messageId: string },
   { token, of }: { token: string | null; of: { runningSince: Date | null } | null },
 ): Promise<boolean> {
