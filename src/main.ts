@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import packageJson from '../package.json' with { type: 'json' };
 import { adoptPlatformSettings } from './platform/config/platform-variables.ts';
+import { PortNotOpenedError } from './platform/http/opened-port.ts';
 
 /** Halves the time until a command begins; where nothing can be written nothing is kept. */
 enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)));
@@ -98,4 +99,10 @@ if (isCheckout && (name === 'sandbox' || isHelp)) {
   program.addCommand((await import('../dev/sandbox/cli.ts')).createSandboxCommand());
 }
 
-await program.parseAsync();
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (!(error instanceof PortNotOpenedError)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exit(2);
+}

@@ -7,6 +7,7 @@ import { reportUnreadableSecrets } from '../ops/secrets/secret-keys.ts';
 import { type Config, configWarnings } from '../platform/config/config.ts';
 import { redactedSettings } from '../platform/config/read-settings.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../platform/crypto/secret-box.ts';
+import { openedPort } from '../platform/http/opened-port.ts';
 import { openLogger } from '../platform/logger.ts';
 import { watchProcess } from '../platform/metrics/metrics.ts';
 import { type MetricsServer, scrapeOf, startMetricsServer } from '../platform/metrics/metrics-server.ts';
@@ -65,16 +66,17 @@ export async function startApi(
     servers.push(buildApp(deps));
     await servers[0]?.ready();
     await rehearse(config, databases.ingressDatabase, logger);
-    await servers[0]?.listen({ host: config.api.host, port: config.api.port, listenTextResolver });
+    await listen(servers[0], 'HELIOGRAPH_API_PORT', { host: config.api.host, port: config.api.port });
     if (config.api.httpsPort >= 0) {
       const secure = buildApp(deps, await readTlsFiles(config));
       servers.push(secure);
-      await secure.listen({ host: config.api.host, port: config.api.httpsPort, listenTextResolver });
+      await listen(secure, 'HELIOGRAPH_HTTPS_PORT', { host: config.api.host, port: config.api.httpsPort });
     }
     if (config.portal.operatorListen !== '') {
       const operators = buildApp({ ...deps, isOperatorListener: true });
       servers.push(operators);
-      await operators.listen({ ...hostAndPort(config.portal.operatorListen), listenTextResolver });
+      const address = hostAndPort(config.portal.operatorListen);
+      await listen(operators, 'HELIOGRAPH_PORTAL_OPERATOR_LISTEN', address);
     }
     void warnAtStart(config, databases, logger);
     await stop.requested;
@@ -141,7 +143,14 @@ function openObjectStores({ objectStore }: Config) {
   return { objectStore: open(), uploadStore: open(), exportStore: open(), probeStore: open() };
 }
 
-const listenTextResolver = (address: string) => `api listens at ${address}`;
+async function listen(
+  server: FastifyInstance | undefined,
+  setting: string,
+  address: { host: string; port: number },
+): Promise<void> {
+  const listenTextResolver = (url: string) => `api listens at ${url}`;
+  await openedPort(setting, address, async () => await server?.listen({ ...address, listenTextResolver }));
+}
 
 /** For Prometheus, at their own port: what the public port serves is for everybody. */
 async function serveMetrics(
@@ -156,7 +165,8 @@ async function serveMetrics(
     watchCertificates(registry, certificateFiles(config));
     return scrapeOf(registry);
   };
-  return await startMetricsServer({ host: api.host, port: api.metricsPort, makeScrape });
+  const setting = 'HELIOGRAPH_API_METRICS_PORT';
+  return await startMetricsServer({ setting, host: api.host, port: api.metricsPort, makeScrape });
 }
 
 async function readTlsFiles(config: Config): Promise<{ cert: Buffer; key: Buffer }> {

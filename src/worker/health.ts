@@ -197,5 +197,5 @@ export async function startHealthServer(options: {
       });
     else answer(404, { status: 'not found' });
   };
-  return await startMetricsServer({ ...options, others });
+  return await startMetricsServer({ setting: 'HELIOGRAPH_WORKER_HEALTH_PORT', ...options, others });
 }

@@ -1,17 +1,20 @@
 import { createServer, type RequestListener, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Registry } from '@prometheus-io/client';
+import { openedPort } from '../http/opened-port.ts';
 
 export type MetricsServer = { close(): Promise<void> };
 
 /** Serves GET /metrics, and what `others` responds to, on a port that is not for the public; -1 starts nothing. */
 export async function startMetricsServer(options: {
+  /** That of the port. */
+  setting: string;
   host: string;
   port: number;
   makeScrape: () => Scrape;
   others?: RequestListener;
 }): Promise<MetricsServer> {
-  const { host, port, others = notFound } = options;
+  const { setting, host, port, others = notFound } = options;
   if (port < 0) return { close: async () => {} };
   const scrape = options.makeScrape();
   const server = createServer((request, response) => {
@@ -19,10 +22,12 @@ export async function startMetricsServer(options: {
     else others(request, response);
   });
   server.requestTimeout = 5_000;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, resolve);
-  });
+  const listening = () =>
+    new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, host, resolve);
+    });
+  await openedPort(setting, { host, port }, listening);
   return { close: () => new Promise((resolve) => server.close(() => resolve())) };
 }
 

@@ -13,6 +13,7 @@ async function countingApi() {
   const api = await startTestApi(async () => ({ metrics }));
   const [port = 0] = await findFreePorts(1);
   const server = await startMetricsServer({
+    setting: 'HELIOGRAPH_API_METRICS_PORT',
     host: '127.0.0.1',
     port,
     makeScrape: () => scrapeOf(metrics.registry),

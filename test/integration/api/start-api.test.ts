@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import http from 'node:http';
 import https from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -18,14 +19,16 @@ const MAIN = new URL('../../../src/main.ts', import.meta.url).pathname;
 const SECRET = 'secret-of-the-upstream-app';
 const ENCRYPTION_KEY = Buffer.from(Array.from({ length: 32 }, (_, byte) => byte + 100)).toString('base64');
 
-async function startProcess(mode: 'production' | 'development', settings: Record<string, string> = {}) {
+type Mode = 'production' | 'development';
+
+async function spawnProcess(command: string, mode: Mode, settings: Record<string, string> = {}) {
   const { database, url, close } = await createTestDatabase();
   onTestFinished(close);
   const directory = mkdtempSync(join(tmpdir(), 'heliograph-api-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
   const certificate = await ensureCertificate(directory);
   const { minioUrl, minioAccessKey, minioSecretKey } = inject('infrastructure');
-  const child = spawn(process.execPath, [MAIN, 'api'], {
+  const child = spawn(process.execPath, [MAIN, command], {
     env: {
       PATH: process.env.PATH,
       HELIOGRAPH_MODE: mode,
@@ -43,12 +46,18 @@ async function startProcess(mode: 'production' | 'development', settings: Record
       HELIOGRAPH_ENCRYPTION_KEYS: `k1:${ENCRYPTION_KEY}`,
       ...settings,
     },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));
+  return { child, database, ca: readFileSync(certificate.caPath) };
+}
+
+async function startProcess(mode: Mode, settings: Record<string, string> = {}) {
+  const { child, ...rest } = await spawnProcess('api', mode, settings);
+  child.stderr.pipe(process.stderr);
   const lines: string[] = [];
   const urls = await listeningUrls(child, lines);
-  return { child, lines, database, ca: readFileSync(certificate.caPath), ...urls };
+  return { child, lines, ...rest, ...urls };
 }
 
 async function listeningUrls(
@@ -130,6 +139,36 @@ test('operators have a port of their own where that is set, and production tells
   expect(other?.status).toBe(404);
   expect((await send(`${secure}/portal/operator/health`, { ca })).status).toBe(404);
   expect(other?.headers['strict-transport-security']).toBe('max-age=31536000; includeSubDomains');
+});
+
+const TAKEN = 'is taken by another program';
+
+test.each([
+  ['api', 'HELIOGRAPH_API_PORT', TAKEN],
+  ['api', 'HELIOGRAPH_HTTPS_PORT', TAKEN],
+  ['api', 'HELIOGRAPH_API_METRICS_PORT', TAKEN],
+  ['api', 'HELIOGRAPH_PORTAL_OPERATOR_LISTEN', TAKEN],
+  ['all', 'HELIOGRAPH_API_PORT', TAKEN],
+  ['worker', 'HELIOGRAPH_WORKER_HEALTH_PORT', TAKEN],
+  ['api', 'HELIOGRAPH_API_HOST', 'is no address of this machine'],
+])('%s ends with a sentence where it cannot listen: %s %s', async (command, name, reason) => {
+  const other = http.createServer();
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void other.close());
+  const port = String((other.address() as AddressInfo).port);
+  const isHost = name === 'HELIOGRAPH_API_HOST';
+  const value = isHost ? '192.0.2.1' : name.endsWith('_LISTEN') ? `127.0.0.1:${port}` : port;
+  const settings = { HELIOGRAPH_API_HOST: '127.0.0.1', [name]: value };
+  const { child } = await spawnProcess(command, 'development', settings);
+  let said = '';
+  child.stderr.on('data', (chunk) => {
+    said += chunk;
+  });
+  child.stdout.resume();
+  const [code] = await once(child, 'exit');
+  const setting = isHost ? 'HELIOGRAPH_API_PORT' : name;
+  expect(said).toMatch(new RegExp(`^Cannot listen at \\S+ \\(${setting}\\): it ${reason}\\.\n$`));
+  expect(code).toBe(2);
 });
 
 test('a stop says not ready first, lets requests under way finish, and ends with what was acknowledged kept', async () => {
