@@ -44,7 +44,7 @@ import type { ConsolePages } from './portal/portal-app.ts';
 import { portalRoutes } from './portal/portal-routes.ts';
 import { platformRoutes } from './provisioning/platform-routes.ts';
 import { createRequestLimits } from './rate-limits/request-limits.ts';
-import { serverOptions, type TlsFiles } from './server-options.ts';
+import { errorSender, serverOptions, type TlsFiles } from './server-options.ts';
 import { setupRoutes } from './setup/setup-routes.ts';
 import { limitConnections } from './shares/client-shares.ts';
 import { type ConnectionShares, shareConnections } from './shares/connection-shares.ts';
@@ -131,7 +131,7 @@ function openServer(deps: ApiDependencies & { metrics: ApiMetrics }, tls?: TlsFi
   closeConnectionsWhileDraining(app, isDraining);
   addRequestMetrics(app, metrics);
   addBaseHeaders(app, config);
-  addErrorHandling(app, publicUrl);
+  addErrorHandling(app, errorSender(publicUrl));
   readTextBodies(app);
   noteRefusals(app, deps.limitsDatabase ?? deps.database);
   limitConnections(app);

@@ -6,8 +6,9 @@ import type { Logger } from 'pino';
 import type { Config } from '../platform/config/config.ts';
 import { ApiError, errorBody } from './errors/api-error.ts';
 import type { ErrorCode } from './errors/error-codes.ts';
+import { sendFacadeError } from './graph/facade-error.ts';
 import { BODY_LIMIT_BYTES } from './plugins/body-parsers.ts';
-import { makeErrorSender } from './plugins/errors.ts';
+import { makeErrorSender, type SendError } from './plugins/errors.ts';
 import { sendErrorPage } from './portal/access/page-error.ts';
 
 /** TLS certificate chain and key, PEM. */
@@ -61,10 +62,19 @@ function withoutEndSlash(url: string): string {
   return path.endsWith('/') ? `${path.slice(0, -1)}${url.slice(path.length)}` : url;
 }
 
-/** For URLs that no route can have, such as one with a broken percent-encoding. */
-function refuseUrl(publicUrl: string) {
+/** For what no route takes: below `/graph` errors are in upstream's form there too. */
+export function errorSender(publicUrl: string): SendError {
   const sendError = makeErrorSender(publicUrl);
-  return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+  return (error, request, reply) => {
+    const isFacade = /^\/graph(?:[/?]|$)/.test(request.url);
+    (isFacade ? sendFacadeError : sendError)(error, request, reply);
+  };
+}
+
+/** For URLs that no route can have, such as one with a broken percent-encoding. */
+function refuseUrl(publicUrl: string): SendError {
+  const sendError = errorSender(publicUrl);
+  return (error, request, reply) => {
     if (request.url.startsWith('/portal/')) sendErrorPage(error, request, reply);
     else sendError(error, request, reply);
   };

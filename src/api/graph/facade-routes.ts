@@ -47,15 +47,17 @@ export async function facadeRoutes(scope: FastifyInstance, context: ExternalCont
     facadeUploads(secured, context);
     facadeDownloads(secured, context);
     facadePasses(secured, context);
-    secured.route({
-      method: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
-      url: '/graph/*',
-      config: SCOPES.graphRead,
-      exposeHeadRoute: false,
-      onRequest: async () => {
-        throw notPassedOn();
-      },
-      handler: async () => null,
-    });
+    for (const url of ['/graph', '/graph/*']) {
+      secured.route({
+        method: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
+        url,
+        config: SCOPES.graphRead,
+        exposeHeadRoute: false,
+        onRequest: async () => {
+          throw notPassedOn();
+        },
+        handler: async () => null,
+      });
+    }
   });
 }

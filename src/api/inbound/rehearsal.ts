@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import type { Config } from '../../platform/config/config.ts';
 import { type Database, undone } from '../../platform/postgres/database.ts';
 import { makeApiMetrics } from '../api-metrics.ts';
-import { addErrorHandling } from '../plugins/errors.ts';
+import { addErrorHandling, makeErrorSender } from '../plugins/errors.ts';
 import { addBaseHeaders, addRequestMetrics } from '../plugins/request-hooks.ts';
 import { serverOptions } from '../server-options.ts';
 import { upstreamWebhookRoutes } from './upstream-webhook.ts';
@@ -26,7 +26,7 @@ export async function rehearseIngress(config: Config, database: Database): Promi
     const app = fastify(serverOptions(config, pino({ enabled: false })));
     addRequestMetrics(app, makeApiMetrics());
     addBaseHeaders(app, config);
-    addErrorHandling(app, config.api.publicUrl);
+    addErrorHandling(app, makeErrorSender(config.api.publicUrl));
     app.register(upstreamWebhookRoutes, { config, database: trx });
     const agent = new Agent({ keepAlive: true });
     try {

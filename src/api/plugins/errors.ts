@@ -8,8 +8,10 @@ import { ERROR_CODES, type ErrorCode } from '../errors/error-codes.ts';
 import { namingTheObject } from '../errors/missing-objects.ts';
 import { setBaseHeaders } from './request-hooks.ts';
 
-export function makeErrorSender(publicUrl: string) {
-  return (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+export type SendError = (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => void;
+
+export function makeErrorSender(publicUrl: string): SendError {
+  return (thrown, request, reply) => {
     const error = namingTheObject(classifyError(thrown), request);
     logError(error, request);
     setBaseHeaders(request, reply);
@@ -31,8 +33,8 @@ export function logError(error: ApiError, request: FastifyRequest): void {
 }
 
 /** One handler for every error; what is no request for any route is refused before a body is read. */
-export function addErrorHandling(app: FastifyInstance, publicUrl: string): void {
-  app.setErrorHandler(makeErrorSender(publicUrl));
+export function addErrorHandling(app: FastifyInstance, sendError: SendError): void {
+  app.setErrorHandler(sendError);
   // For routes that find out themselves that there is nothing, such as those of static files.
   app.setNotFoundHandler(() => {
     throw new ApiError('route_not_found');

@@ -290,6 +290,23 @@ describe('what is not passed on', () => {
     },
   );
 
+  test.each([
+    ['GET', '', 403, 10],
+    ['GET', '/', 403, 10],
+    ['POST', '?batch=[]', 403, 10],
+    ['GET', '/v26.0/%', 400, 100],
+    ['GET', '/v26.0/%zz/messages', 400, 100],
+    ['OPTIONS', '/v26.0/NUMBER', 400, 100],
+  ])('what no route takes has that form too: %s %s', async (method, path, status, code) => {
+    const answer = await ask(withIds(path), { method });
+    expect([answer.status, answer.json.error.code, answer.json.error.type]).toEqual([
+      status,
+      code,
+      'OAuthException',
+    ]);
+    expect(upstream.calls).toEqual([]);
+  });
+
   test('the error says whether the object is missing or the call is not passed on', async () => {
     const detailsOf = async (path: string, method = 'GET') =>
       (await ask(`/v26.0${withIds(path)}`, { method })).json.error.error_data.details;

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import fastify, { type FastifyInstance, type InjectOptions } from 'fastify';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { receivedMediaRoutes } from '../../../../src/api/messages/received-media/received-media.ts';
-import { addErrorHandling } from '../../../../src/api/plugins/errors.ts';
+import { addErrorHandling, makeErrorSender } from '../../../../src/api/plugins/errors.ts';
 import { addBaseHeaders } from '../../../../src/api/plugins/request-hooks.ts';
 import { markMediaStored, takePendingMedia } from '../../../../src/features/messages/media/media.ts';
 import { servedType } from '../../../../src/features/messages/media/media-type.ts';
@@ -32,7 +32,7 @@ let app: FastifyInstance;
 function makeApp(store: ObjectStore, db: Database = database.database): FastifyInstance {
   const made = fastify({ routerOptions: { maxParamLength: 20_000 } });
   addBaseHeaders(made, { mode: 'development' });
-  addErrorHandling(made, PUBLIC_URL);
+  addErrorHandling(made, makeErrorSender(PUBLIC_URL));
   const mediaUrls = makeMediaUrls({
     database: db,
     secretBox: testSecretBox,
