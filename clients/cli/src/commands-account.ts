@@ -4,7 +4,7 @@ import type { AccountIdentity, ApiKey, MessageUsage } from '../../typescript/src
 import { apiKeyOf } from './account.ts';
 import { makeApiClient } from './api-client.ts';
 import { type Command, type Context, textOf } from './command.ts';
-import { EXIT } from './failure.ts';
+import { EXIT, wrongUsage } from './failure.ts';
 import { readSecretFile } from './given-files.ts';
 import { fields, printable, table } from './output.ts';
 import { serviceUrl } from './service-url.ts';
@@ -137,7 +137,10 @@ const usage: Command = {
   },
   examples: ['heliograph usage --from 2026-11-01 --by category'],
   async run({ api, output, isJson }, _operands, values) {
-    const by = Object.entries(GROUPS).find(([name]) => name === textOf(values, 'by'))?.[1];
+    const group = textOf(values, 'by');
+    const by = Object.entries(GROUPS).find(([name]) => name === group)?.[1];
+    if (group !== undefined && by === undefined)
+      throw wrongUsage(`--by takes ${Object.keys(GROUPS).join(', ')}, not ${JSON.stringify(group)}.`);
     const query = {
       from: textOf(values, 'from'),
       to: textOf(values, 'to'),
@@ -154,8 +157,8 @@ const usage: Command = {
         ...COUNTS.map((name) => String(row[name])),
         row.cost === null ? '' : printable(`${row.cost.amount} ${row.cost.currency ?? ''}`.trim()),
       ]);
-      const group = by === undefined ? [] : [String(textOf(values, 'by')).toUpperCase()];
-      output.line(table(['DAY', ...group, ...COUNTS.map((name) => name.toUpperCase()), 'COST'], rows));
+      const grouped = group === undefined ? [] : [group.toUpperCase()];
+      output.line(table(['DAY', ...grouped, ...COUNTS.map((name) => name.toUpperCase()), 'COST'], rows));
     }
     if (!counted.isFinal) output.note('Late statuses can still change these counts.');
     return EXIT.ok;

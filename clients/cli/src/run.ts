@@ -151,7 +151,7 @@ function parsed<T>({ name }: Command, parse: () => T): T {
     return parse();
   } catch (error) {
     // Only its first sentence is about the command line of the user.
-    const message = (error as Error).message.split('. ')[0];
+    const message = (error as Error).message.split(/\.\s/)[0];
     throw wrongUsage(`${message}. See heliograph ${name} --help.`);
   }
 }

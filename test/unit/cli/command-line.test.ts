@@ -31,6 +31,11 @@ describe('the command line', () => {
   test.each([
     [['lsten'], 2, /no command "lsten"\. Do you mean .*listen/],
     [['events', '--stat', 'failed'], 2, /Unknown option '--stat'/],
+    [
+      ['events', '--since', '-1h'],
+      2,
+      /^Option '--since' argument is ambiguous\. See heliograph events --help\.\n$/,
+    ],
     [['trigger'], 2, /Usage: heliograph trigger <sample>/],
     [['trigger', 'picture'], 2, /There is no sample "picture"/],
     [['listen'], 2, /--forward-to/],

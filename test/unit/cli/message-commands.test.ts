@@ -172,6 +172,12 @@ test('usage shows the counts by day and group with the costs that upstream repor
   expect(shown.stderr).toContain('can still change');
 });
 
+test('usage by a group that there is not is no count without groups', async () => {
+  const shown = await runFor(['usage', '--by', 'moon'], {});
+  expect([shown.exitCode, ...shown.urls]).toEqual([2]);
+  expect(shown.stderr).toBe('--by takes number, category, type, country, not "moon".\n');
+});
+
 test('message templates are listed as the options narrow them, copied from upstream first on request', async () => {
   const template = {
     ...{ id: '1', name: 'order_ready', language: 'en_US', status: 'PAUSED', category: 'UTILITY' },
