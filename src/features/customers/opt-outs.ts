@@ -1,7 +1,7 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query, queryOne } from '../../platform/postgres/sql.ts';
 import type { CustomerReference } from './customer-reference.ts';
-import { gatherOptOuts } from './kept-opt-outs.ts';
+import { earliestStops, gatherOptOuts, KNOWN_RESUME, KNOWN_STOPS } from './kept-opt-outs.ts';
 
 /** `all`: nothing but what goes out within the customer service window, and no marketing then either. */
 export const OPT_OUT_SCOPES = ['marketing', 'all'] as const;
@@ -58,12 +58,13 @@ export type PreferenceReport = {
 };
 
 /** SQL: the newest resume that is known of a row `o`, with the report that has come. */
-const RESUMED_AT = `greatest(o.resumed_at, case when not o.is_stop then o.reported_at end,
-  case when not excluded.is_stop then excluded.reported_at end)`;
+const RESUMED_AT = `greatest(${KNOWN_RESUME}, case when not excluded.is_stop then excluded.reported_at end)`;
 
-/** SQL over the same: the time of a report, if it is of a stop that no resume ended. */
-const stopAt = (isStop: string, at: string) =>
-  `case when ${isStop} and ${at} >= coalesce(${RESUMED_AT}, '-infinity') then ${at} end`;
+/** SQL over the same: the times of stops that no resume ended; of one second a resume ends what came before it. */
+const STOPPED_AT = earliestStops(
+  `unnest(${KNOWN_STOPS}) as s (at) where excluded.is_stop or at > excluded.reported_at
+   union select excluded.reported_at where excluded.is_stop and excluded.reported_at >= coalesce(${KNOWN_RESUME}, '-infinity')`,
+);
 
 /**
  * In the order in which they came; of each customer at a number the latest by its time holds, and a stop began with the earliest
@@ -82,9 +83,9 @@ export async function notePreferences(trx: Transaction, reports: readonly Prefer
               is_stop = case when excluded.reported_at >= o.reported_at then excluded.is_stop else o.is_stop end,
               reported_at = greatest(o.reported_at, excluded.reported_at),
               resumed_at = ${RESUMED_AT},
+              stopped_at = ${STOPPED_AT},
               since = case when excluded.reported_at >= o.reported_at and not excluded.is_stop then excluded.since
-                else coalesce(least(${stopAt('o.is_stop', 'o.since')}, ${stopAt('o.is_stop', 'o.reported_at')},
-                                    ${stopAt('excluded.is_stop', 'excluded.since')}), o.since) end`,
+                else coalesce((${STOPPED_AT})[1], o.since) end`,
       report,
     );
 }

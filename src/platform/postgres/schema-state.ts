@@ -34,6 +34,7 @@ import * as resumedOptOuts from './migrations/0026-resumed-opt-outs.ts';
 import * as setupLinks from './migrations/0027-setup-links.ts';
 import * as oneSender from './migrations/0028-one-sender-of-alerts-and-hooks.ts';
 import * as usageChanges from './migrations/0029-usage-changes-keep-pages.ts';
+import * as stopsOfOptOuts from './migrations/0030-stops-of-opt-outs.ts';
 import { query } from './sql.ts';
 
 /** One that sets `transaction` to false runs without one, as a concurrent index needs it. */
@@ -76,6 +77,7 @@ export const MIGRATIONS: Migrations = {
     config: oneSender.config,
   },
   '0029-usage-changes-keep-pages': { up: usageChanges.up, down: usageChanges.down },
+  '0030-stops-of-opt-outs': { up: stopsOfOptOuts.up, down: stopsOfOptOuts.down },
 };
 
 export type SchemaState = {
