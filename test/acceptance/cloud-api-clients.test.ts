@@ -34,6 +34,7 @@ async function talk(program: string, script: string) {
   let errors = '';
   client.stderr.on('data', (chunk) => {
     errors += chunk;
+    process.stderr.write(chunk);
   });
   const lines = createInterface({ input: client.stdout })[Symbol.asyncIterator]();
   const next = async () => {
@@ -44,6 +45,7 @@ async function talk(program: string, script: string) {
   const { url } = await next();
   const endpoint = await api<{ id: string }>('POST', '/api/external/webhook-endpoints', {
     url,
+    eventTypes: ['message', 'status', 'upstream.calls'],
     format: 'meta',
     appSecret: secret,
     verifyToken: 'verify me',
@@ -53,11 +55,43 @@ async function talk(program: string, script: string) {
   });
   const text = `grüße 👋 ${randomBytes(4).toString('hex')}`;
   await write(customer, text);
+  const call = await ring(customer);
   const result = (await next()) as Result;
   for (const id of result.sent) expect(id).toMatch(/^wamid\./);
   const sent = await (await fetch(`${description().sandboxUrl}/sandbox/sent`)).text();
   for (const id of result.sent) expect(sent).toContain(id);
-  return { result, customer, text };
+  return { result, customer, text, call };
+}
+
+/** A customer rings, as upstream reports it. */
+async function ring(customer: string): Promise<string> {
+  const id = `wacid.${randomBytes(12).toString('hex')}`;
+  const timestamp = String(Math.floor(Date.now() / 1_000));
+  const { tenants } = description();
+  const metadata = { display_phone_number: '12025550100', phone_number_id: tenants[0]?.phoneNumberIds[0] };
+  const call = { id, from: customer, to: '12025550100', event: 'connect', timestamp };
+  const session = { sdp_type: 'offer', sdp: 'v=0' };
+  const value = {
+    messaging_product: 'whatsapp',
+    metadata,
+    contacts: [{ profile: { name: 'Asha' }, wa_id: customer }],
+    calls: [{ ...call, direction: 'USER_INITIATED', session }],
+  };
+  const answer = await fetch(`${description().sandboxUrl}/sandbox/fields`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ field: 'calls', value }),
+  });
+  expect(await answer.json()).toMatchObject({ status: 200 });
+  return id;
+}
+
+/** Of each receipt of a message that the sandbox got in place of upstream, whether it shows that we type. */
+async function receiptsOf(messageId: unknown): Promise<boolean[]> {
+  const answer = await fetch(`${description().sandboxUrl}/sandbox/receipts`);
+  const { data } = (await answer.json()) as { data: { body: Record<string, unknown> }[] };
+  const own = data.filter(({ body }) => body.message_id === messageId);
+  return own.map(({ body }) => body.typing_indicator !== undefined).sort();
 }
 
 /** A text of a customer, as a user of `npm start` sends one with the sandbox. */
@@ -70,17 +104,23 @@ async function write(customer: string, text: string): Promise<void> {
   expect(await answer.json()).toMatchObject({ status: 200 });
 }
 
-test('pywa sends, uploads, makes a template with a picture and sends it, reads, receives messages and statuses, and sets up the number', async () => {
+test('pywa sends, uploads, makes a template with a picture and sends it, marks as read and types, calls, verifies messages, statuses and calls, and sets up the number', async () => {
   const python = await pythonEnvironment('pywa');
   if (python === null) return;
-  const { result, customer, text } = await talk(python.python, scriptOf('client.py'));
+  const { result, customer, text, call } = await talk(python.python, scriptOf('client.py'));
   expect(result).toMatchObject({
-    media: [expect.stringMatching(/^\d{37}$/), 'image/jpeg', expect.any(Number)],
-    received: [{ text, from: customer, name: 'Asha', bsuid: expect.stringMatching(/^US\.\d+$/) }],
+    media: [expect.stringMatching(/^\d{37}$/), 'image/jpeg', 68],
+    received: [
+      { text, from: customer, name: 'Asha', bsuid: expect.stringMatching(/^US\.\d+$/), read: [true, true] },
+    ],
+    inbound: expect.stringMatching(/^wamid\./),
+    calls: [[expect.stringMatching(/^wacid\./), true, 'no_permission'], [[call, true, true]]],
+    forged: [401],
     template: 'PENDING',
     edges: ['RETAIL', ['12025550143'], 'Hi', true],
   });
   for (const id of result.sent) expect(result.statuses).toContainEqual([id, 'read', customer]);
+  expect(await receiptsOf(result.inbound)).toEqual([false, true]);
 });
 
 test('heyoo sends, uploads, sends a template with a picture, reads, marks as read and receives statuses', async () => {
@@ -93,18 +133,27 @@ test('heyoo sends, uploads, sends a template with a picture, reads, marks as rea
     states: expect.arrayContaining(['delivered', 'read', 'sent']),
   });
   expect(result.sent).toHaveLength(4);
+  expect(await receiptsOf(result.inbound)).toEqual([false]);
 });
 
-test('whatsapp-api-js and @kapso/whatsapp-cloud-api send, also a template with a picture, upload, read and receive', async () => {
+test('whatsapp-api-js and @kapso/whatsapp-cloud-api send, also a template with a picture, upload, mark as read and type, call, verify and receive', async () => {
   const place = await npmPackages('cloud-api', NPM);
   const script = join(place, 'clients.mjs');
   await copyFile(scriptOf('clients.mjs'), script);
-  const { result, customer, text } = await talk(process.execPath, script);
+  const { result, customer, text, call } = await talk(process.execPath, script);
   expect(result).toMatchObject({
+    read: [true, true],
+    forged: expect.arrayContaining([401]),
+    call: [expect.stringMatching(/^wacid\./), true],
     media: ['image/jpeg', 84, true, 'image/jpeg'],
     refused: ['GraphApiError', 403, 10],
-    received: { api: [{ text, from: customer, name: 'Asha' }], kapso: [{ text, from: customer }] },
+    received: {
+      api: [{ text, from: customer, name: 'Asha' }],
+      kapso: [{ text, from: customer }],
+      calls: [[call, true, true]],
+    },
   });
+  expect(await receiptsOf(result.inbound)).toEqual([false, true]);
   const { data } = (await (await fetch(`${description().sandboxUrl}/sandbox/sent`)).json()) as {
     data: { id: string }[];
   };

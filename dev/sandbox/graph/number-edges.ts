@@ -110,7 +110,9 @@ function calling(at: At, context: UpstreamContext): void {
     }
     if (typeof body?.action !== 'string') return refuse(reply, invalidParameter(131008, 'action is missing'));
     const id = `wacid.${randomBytes(24).toString('base64url')}`;
-    return body.action === 'connect' ? { messaging_product: 'whatsapp', calls: [{ id }] } : SUCCESS;
+    // No page has `success` here; pywa takes no answer without it.
+    const made = { messaging_product: 'whatsapp', calls: [{ id }], ...SUCCESS };
+    return body.action === 'connect' ? made : SUCCESS;
   });
 }
 

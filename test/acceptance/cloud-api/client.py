@@ -5,23 +5,35 @@ import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from urllib.parse import parse_qs, urlparse
 
+import httpx
 from pywa import WhatsApp, types
 from pywa.types import templates
 
 base, token, phone, waba, customer, secret = sys.argv[1:7]
 got = []
 statuses = []
+calls = []
+forged = []
+called = threading.Event()
 done = threading.Event()
 told = threading.Event()
 sent = []
-client = WhatsApp(phone_id=phone, token=token, app_secret=secret, verify_token="verify me", server=None, waba_id=waba)
+client = WhatsApp(phone_id=phone, token=token, app_secret=secret, verify_token="verify me", server=None, waba_id=waba, session=httpx.Client(timeout=120))
 client.api._session.base_url = base + "/v26.0"
 
 
 @client.on_message
 def on_message(_, message: types.Message):
-    got.append({"id": message.id, "text": message.text, "from": message.from_user.wa_id, "name": message.from_user.name, "bsuid": message.from_user.bsuid})
+    read = [client.mark_message_as_read(message.id).success, client.indicate_typing(message.id).success]
+    got.append({"id": message.id, "text": message.text, "from": message.from_user.wa_id, "name": message.from_user.name, "bsuid": message.from_user.bsuid, "read": read})
     done.set()
+
+
+@client.on_call_connect
+def on_call(_, call: types.CallConnect):
+    answer = types.SessionDescription(sdp_type="answer", sdp="v=0")
+    calls.append([call.id, client.pre_accept_call(call.id, answer).success, client.accept_call(call.id, answer).success])
+    called.set()
 
 
 @client.on_message_status
@@ -42,7 +54,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"]))
-        self.answer(client.webhook_update_handler(update=body, hmac_header=self.headers.get("X-Hub-Signature-256")))
+        refusal = client.webhook_update_validator(body, self.headers.get("X-Hub-Signature-256"))
+        if refusal is None:
+            forged.append(client.webhook_update_validator(body + b" ", self.headers.get("X-Hub-Signature-256"))[1])
+        self.answer(refusal or client.webhook_update_handler(update=body))
 
     def answer(self, result):
         text, status = result
@@ -65,7 +80,7 @@ media = client.upload_media(media=b"\xff\xd8\xff\xe0" + b"\0" * 64, mime_type="i
 media_id = media if isinstance(media, str) else media.id
 image = client.send_image(to=customer, image=media_id)
 url = client.get_media_url(media_id=media_id)
-data = client.get_media_bytes(url=url.url) if hasattr(client, "get_media_bytes") else b""
+data = client.get_media_bytes(url=url.url)
 try:
     client.send_message(to=customer, text="x" * 5000)
     error = None
@@ -90,9 +105,12 @@ edges = [
     client.get_qr_code(code.code).prefilled_message,
     client.get_templates().total_count >= 5,
 ]
+call = client.initiate_call(to=customer, sdp=types.SessionDescription(sdp_type="offer", sdp="v=0"))
+made_calls = [call.id, client.terminate_call(call.id).success, client.get_call_permissions(customer).permission.status.value]
 sent.extend([str(text.id), str(buttons.id), str(image.id), str(offered.id)])
 tell_when_read()
 done.wait(60)
+called.wait(60)
 told.wait(60)
 print(
     json.dumps(
@@ -104,6 +122,9 @@ print(
             "error": error,
             "template": str(made.status.value),
             "received": got,
+            "inbound": got[0]["id"] if got else None,
+            "calls": [made_calls, calls],
+            "forged": sorted(set(forged)),
         }
     ),
     flush=True,

@@ -10,8 +10,9 @@ const JPEG = Buffer.concat([
   Buffer.from('ffd8ffe000104a46494600010100000100010000', 'hex'),
   Buffer.alloc(64),
 ]);
-const received = { api: [], kapso: [] };
+const received = { api: [], kapso: [], calls: [], forged: [] };
 const arrived = Promise.withResolvers();
+const called = Promise.withResolvers();
 
 const api = new WhatsAppAPI({
   token,
@@ -26,6 +27,10 @@ const api = new WhatsAppAPI({
 api.on.message = ({ from, message, name }) => {
   received.api.push({ id: message.id, text: message.text?.body, from, name });
 };
+api.on.call.connect = async ({ call, preaccept, accept }) => {
+  received.calls.push([call.id, (await preaccept()).success, (await accept()).success]);
+  called.resolve();
+};
 
 const server = createServer(async (request, response) => {
   try {
@@ -38,6 +43,9 @@ const server = createServer(async (request, response) => {
     const rawBody = Buffer.concat(chunks);
     const signatureHeader = request.headers['x-hub-signature-256'];
     await api.post(JSON.parse(rawBody), rawBody.toString(), signatureHeader);
+    const forged = `${rawBody} `;
+    const refusal = await api.post(JSON.parse(forged), forged, signatureHeader).catch((error) => error);
+    received.forged.push(refusal?.httpStatus ?? String(refusal));
     if (!verifySignature({ appSecret: secret, rawBody, signatureHeader }))
       throw new Error('kapso: signature');
     const { messages } = normalizeWebhook(JSON.parse(rawBody));
@@ -76,17 +84,28 @@ const kapsoMedia = await kapso.media.upload({
     fileName: 'a.jpg',
   },
 });
+const apiCall = await api.initiateCall(phone, customer, 'v=0');
+const apiEnded = await api.terminateCall(phone, apiCall.calls[0].id);
 const kapsoObject = await kapso.media.get({ mediaId: kapsoMedia.id, phoneNumberId: phone });
 const templates = await kapso.templates.list({ businessAccountId: waba, limit: 2 });
 const refused = await kapso.messages
   .sendText({ phoneNumberId: '1', to: customer, body: 'x' })
   .catch((error) => error);
-await Promise.race([arrived.promise, new Promise((resolve) => setTimeout(resolve, 20_000))]);
+await Promise.race([
+  Promise.all([arrived.promise, called.promise]),
+  new Promise((resolve) => setTimeout(resolve, 60_000)),
+]);
+const [{ id: inbound }] = received.api;
+const apiRead = [await api.markAsRead(phone, inbound), await api.markAsRead(phone, inbound, 'text')];
 console.log(
   JSON.stringify({
     sent: [apiSent.messages?.[0]?.id, apiOffer.messages?.[0]?.id, kapsoSent.messages?.[0]?.id],
     media: [apiObject.mime_type, apiBytes.byteLength, apiDeleted.success, kapsoObject.mimeType],
     templates: templates.data.length,
+    inbound,
+    forged: [...new Set(received.forged)],
+    read: apiRead.map(({ success }) => success),
+    call: [apiCall.calls[0].id, apiEnded.success],
     refused: [refused.name, refused.httpStatus, refused.code],
     received,
   }),

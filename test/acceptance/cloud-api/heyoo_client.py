@@ -39,6 +39,7 @@ class Handler(BaseHTTPRequestHandler):
         if client.changed_field(data) == "messages":
             if client.is_message(data):
                 got.append({
+                    "id": client.get_message_id(data),
                     "text": client.get_message(data),
                     "from": client.get_mobile(data),
                     "name": client.get_name(data),
@@ -84,6 +85,7 @@ print(
         "sent": [one["messages"][0]["id"] if "messages" in one else one for one in answers],
         "media": [size, deleted],
         "received": got,
+        "inbound": got[0]["id"] if got else None,
         "states": sorted(set(states)),
     }),
     flush=True,
