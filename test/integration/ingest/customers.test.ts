@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { takeIn } from '../../support/take-in.ts';
+import { storedEvents, takeIn } from '../../support/take-in.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
@@ -100,6 +100,29 @@ describe('one conversation per number and customer', () => {
       { user_id: 'US.10000000000000000199', messages: '2' },
     ]);
   });
+
+  test.each([
+    ['no list', { user_id: { previous: 'US.1', current: 'US.9' } }],
+    ['texts', ['US.1', 'US.9']],
+    ['ids side by side', [{ previous_user_id: 'US.1', user_id: 'US.9' }]],
+    ['no former id', [{ user_id: { current: 'US.9' } }]],
+    ['no present id', [{ user_id: { previous: 'US.1' } }]],
+  ])(
+    'other user ids in a form that upstream may have, %s, are an event and change nobody',
+    async (_name, list) => {
+      const database = await seeded();
+      await takeIn(database, textFrom({ userId: 'US.1' }));
+      const body = JSON.parse(fixtureBody('fld_user_id_update').toString());
+      body.entry[0].changes[0].value.user_id_update = list;
+      await takeIn(database, Buffer.from(JSON.stringify(body)));
+      expect(await conversations(database)).toMatchObject([{ user_id: 'US.1', messages: '1' }]);
+      expect((await storedEvents(database)).map(({ type }) => type)).toEqual([
+        'message',
+        'upstream.user_id_update',
+      ]);
+      expect(await query(database, `select 1 from inbox where state <> 'done'`)).toEqual([]);
+    },
+  );
 
   test('a changed number keeps the history, and the old number may become somebody else', async () => {
     const database = await seeded();

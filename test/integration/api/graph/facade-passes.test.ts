@@ -240,6 +240,11 @@ test.each([
   ['GET', '/NUMBER/routing_roles'],
   ['GET', `/WABA?${new URLSearchParams({ fields: PRICING })}`],
   ['GET', '/WABA/pricing_analytics?start=1&end=2&granularity=DAILY'],
+  [
+    'GET',
+    '/WABA/template_analytics?start=1&end=2&granularity=DAILY&template_ids=1&metric_types=SENT&product_type=CLOUD_API&use_waba_timezone=true',
+  ],
+  ['GET', '/NUMBER/call_permissions?recipient=US.13491208655302741918'],
   ['GET', '/WABA/template_group_analytics?start=1&end=2&template_group_ids=1'],
 ] as const)('%s %s, of what changed in 2026, is passed on as it is', async (method, path, body?: object) => {
   const { status } = await ask(`/v26.0${withIds(path)}`, { method, body });

@@ -40,6 +40,13 @@ test.each(['APPROVED', 'PENDING', 'REJECTED', 'FLAGGED', 'SOMETHING', null])(
 
 test.each([
   ['all', [BODY], 'POSITIONAL', texts(text, text), null],
+  [
+    'all, in a component of another case',
+    [BODY],
+    'POSITIONAL',
+    { components: [{ type: 'BODY', parameters: [text, text] }] },
+    null,
+  ],
   ['a missing one', [BODY], 'POSITIONAL', texts(text), 'the body lacks {{2}}.'],
   ['none', [BODY], 'POSITIONAL', {}, 'the body lacks {{1}}, {{2}}.'],
   ['a surplus one', [BODY], 'POSITIONAL', texts(text, text, text), 'the body has no {{3}}.'],
