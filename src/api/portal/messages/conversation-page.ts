@@ -14,6 +14,7 @@ import {
   listConversationMessages,
 } from '../../../features/messages/conversations/message-list.ts';
 import { listParticipants } from '../../../features/messages/conversations/participants.ts';
+import { findThread, type Thread } from '../../../features/messages/conversations/thread.ts';
 import { type Members, membersOf } from '../../../platform/json/json-members.ts';
 import { annotationMembers, editedContent, mediaAddress, mediaErrorOf } from '../../messages/message-json.ts';
 import { PAGES } from '../access/page-access.ts';
@@ -52,6 +53,7 @@ export function conversationPage(app: PortalApp, context: PortalContext): void {
     const [afterId = null] = cursors.decode(scope, visit.query('cursor')) ?? [];
     const walk = { order: 'desc' as const, afterId, limit: PAGE_SIZE };
     const inGroup = conversation.groupId === null ? [] : await listGroupMembers(database, conversation.id);
+    const thread = await findThread(database, wabaId, conversation.id);
     const page = await listConversationMessages(database, wabaId, id, walk);
     const messages = await messageViews(context, wabaId, page?.messages.toReversed() ?? []);
     const cursor = page?.hasMore && page.position !== null ? cursors.encode(scope, [page.position]) : null;
@@ -62,7 +64,7 @@ export function conversationPage(app: PortalApp, context: PortalContext): void {
       trail: [{ label: 'Conversations', href: visit.at(LIST) }],
       actions: visit.mayChange && visit.mayUse(erase) && html`<a class="button" href="${erase}">Erase</a>`,
       assets: ['conversations.css'],
-      body: html`${about(conversation, visit.now)}
+      body: html`${about(conversation, thread, visit.now)}
 ${conversation.groupId !== null && groupMembers(inGroup)}
 ${earlier !== null && html`<p class="earlier"><a class="button" href="${earlier}">Earlier messages</a></p>`}
 ${messages.length === 0 ? emptyState('No messages', 'This part of the thread has no messages.') : html`<ol class="thread">${messages}</ol>`}
@@ -94,7 +96,17 @@ function optOutRow({ optOutScope, optOutSource, optOutSince }: ConversationDetai
   return [['Opt-out', said] as const];
 }
 
-function about(conversation: ConversationDetail, now: Date): Markup {
+const OWNERS = { us: 'You', other: 'Another responder', unknown: 'Not known' } as const;
+
+/** Of a number that several responders share. */
+function threadRow(thread: Thread | null) {
+  if (thread === null) return [];
+  const { owner, role, since } = thread;
+  const words = html`${OWNERS[owner]}${role !== null && html` (${role.replaceAll('_', ' ')})`} since ${exactTime(since)}`;
+  return [['Who has it', words] as const];
+}
+
+function about(conversation: ConversationDetail, thread: Thread | null, now: Date): Markup {
   const { waId, userId, groupId, displayPhoneNumber, verifiedName, lastCallAt } = conversation;
   const { inboundCount, outboundCount } = conversation;
   const isCountedInPart = inboundCount + outboundCount >= MAX_COUNTED_MESSAGES;
@@ -104,6 +116,7 @@ function about(conversation: ConversationDetail, now: Date): Markup {
       ? [['Customer', copyable(waId ?? userId ?? 'unknown')] as const]
       : groupRows(conversation, groupId)),
     ...optOutRow(conversation),
+    ...threadRow(thread),
     ['Your number', html`${verifiedName} <span class="faint">${displayPhoneNumber}</span>`],
     ['Service window', windowOf(conversation, now)],
     [

@@ -30,7 +30,7 @@ function message(id: string, secondsAgo: number, members: object = {}): object {
   return { from: CUSTOMER, id, timestamp, type: 'text', text: { body: `Text of ${id}` }, ...members };
 }
 
-test('a conversation shows what was written in the WhatsApp Business app, its history, and the last call', async () => {
+test('a conversation shows what was written in the WhatsApp Business app, its history, what another responder has, and the last call', async () => {
   const { app, database } = await startTestApi();
   await addUser({ app, database }, { email: ADMIN, role: 'admin', tenantId: await tenantOf(database, WABA) });
   const echo = (id: string, secondsAgo: number, members: object = {}) =>
@@ -43,6 +43,14 @@ test('a conversation shows what was written in the WhatsApp Business app, its hi
     database,
     body('smb_message_echoes', { message_echoes: [echo('wamid.e1', 600), echo('wamid.e2', 500)] }),
     body('smb_message_echoes', { message_echoes: [echo('wamid.e3', 400, revoke)] }),
+    body('standby', { standby: { messages: [message('wamid.s1', 350)] } }),
+    body('messaging_handovers', {
+      sender: { phone_number: CUSTOMER },
+      recipient: { phone_number_id: NUMBER },
+      type: 'control_taken',
+      timestamp: String(Math.floor(Date.now() / 1_000) - 340),
+      control_taken: { new_owner_role: 'ai_agent' },
+    }),
     body('calls', { calls: [{ ...message('wacid.1', 300), event: 'connect', direction: 'USER_INITIATED' }] }),
   );
   const [talk] = await query<{ id: string }>(database, 'select id from conversations');
@@ -55,8 +63,11 @@ test('a conversation shows what was written in the WhatsApp Business app, its hi
     'from the history of the WhatsApp Business app',
     'Deleted by the business',
     'Last call of the customer',
+    'a copy: another responder has it',
+    'Who has it',
   ])
     expect(text).toContain(wanted);
+  expect(text).toMatch(/Another responder \(ai agent\)\s+since/);
   // The call was 300 seconds ago, in whichever minute that was.
   expect(text).toMatch(
     /until \d{1,2} [A-Z][a-z]{2,3}, \d\d:\d\d UTC \(23 h\): free-form messages can be sent/,
@@ -76,7 +87,7 @@ test('a conversation shows what was written in the WhatsApp Business app, its hi
     { number: NUMBER },
   );
   expect(row).toContain(number?.shown);
-  expect(row).toMatch(/(You: )?Text of wamid\.e[12]|revoke/);
+  expect(row).toMatch(/(You: )?Text of wamid\.(e[12]|s1)|revoke/);
   expect(row).toMatch(/Open\s+until .* UTC \(23 h\)/);
   expect(await problemsInAllLooks(page, 'conversations')).toEqual([]);
 });
