@@ -54,8 +54,7 @@ async function talk(program: string, script: string) {
     await api('DELETE', `/api/external/webhook-endpoints/${endpoint.id}`);
   });
   const text = `grüße 👋 ${randomBytes(4).toString('hex')}`;
-  await write(customer, text);
-  const call = await ring(customer);
+  const call = await ring(customer, await write(customer, text));
   const result = (await next()) as Result;
   for (const id of result.sent) expect(id).toMatch(/^wamid\./);
   const sent = await (await fetch(`${description().sandboxUrl}/sandbox/sent`)).text();
@@ -63,26 +62,17 @@ async function talk(program: string, script: string) {
   return { result, customer, text, call };
 }
 
-/** A customer rings, as upstream reports it. */
-async function ring(customer: string): Promise<string> {
+/** The customer rings, as upstream reports it. */
+async function ring(customer: string, { metadata, contacts }: Written): Promise<string> {
   const id = `wacid.${randomBytes(12).toString('hex')}`;
   const timestamp = String(Math.floor(Date.now() / 1_000));
-  const { tenants } = description();
-  const metadata = { display_phone_number: '12025550100', phone_number_id: tenants[0]?.phoneNumberIds[0] };
-  const call = { id, from: customer, to: '12025550100', event: 'connect', timestamp };
+  const call = { id, from: customer, event: 'connect', timestamp, direction: 'USER_INITIATED' };
   const session = { sdp_type: 'offer', sdp: 'v=0' };
-  const value = {
-    messaging_product: 'whatsapp',
-    metadata,
-    contacts: [{ profile: { name: 'Asha' }, wa_id: customer }],
-    calls: [{ ...call, direction: 'USER_INITIATED', session }],
-  };
-  const answer = await fetch(`${description().sandboxUrl}/sandbox/fields`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ field: 'calls', value }),
+  const calls = [{ ...call, to: metadata.display_phone_number, session }];
+  await report('fields', {
+    field: 'calls',
+    value: { messaging_product: 'whatsapp', metadata, contacts, calls },
   });
-  expect(await answer.json()).toMatchObject({ status: 200 });
   return id;
 }
 
@@ -94,14 +84,26 @@ async function receiptsOf(messageId: unknown): Promise<boolean[]> {
   return own.map(({ body }) => body.typing_indicator !== undefined).sort();
 }
 
+/** Whom upstream names beside a message. */
+type Written = { metadata: { display_phone_number: string }; contacts: unknown };
+
 /** A text of a customer, as a user of `npm start` sends one with the sandbox. */
-async function write(customer: string, text: string): Promise<void> {
-  const answer = await fetch(`${description().sandboxUrl}/sandbox/inbound`, {
+async function write(customer: string, text: string): Promise<Written> {
+  const sent = await report('inbound', { type: 'text', from: customer, name: 'Asha', body: text });
+  return (sent as { body: { entry: { changes: { value: Written }[] }[] } }).body.entry[0]?.changes[0]
+    ?.value as Written;
+}
+
+/** Has the sandbox report something to the service in place of upstream. */
+async function report(path: string, body: object): Promise<unknown> {
+  const answer = await fetch(`${description().sandboxUrl}/sandbox/${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ type: 'text', from: customer, name: 'Asha', body: text }),
+    body: JSON.stringify(body),
   });
-  expect(await answer.json()).toMatchObject({ status: 200 });
+  const reported = await answer.json();
+  expect(reported).toMatchObject({ status: 200 });
+  return reported;
 }
 
 test('pywa sends, uploads, makes a template with a picture and sends it, marks as read and types, calls, verifies messages, statuses and calls, and sets up the number', async () => {
