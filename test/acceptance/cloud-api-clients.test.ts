@@ -112,12 +112,11 @@ test('pywa sends, uploads, makes a template with a picture and sends it, marks a
   const { result, customer, text, call } = await talk(python.python, scriptOf('client.py'));
   expect(result).toMatchObject({
     media: [expect.stringMatching(/^\d{37}$/), 'image/jpeg', 68],
-    received: [
-      { text, from: customer, name: 'Asha', bsuid: expect.stringMatching(/^US\.\d+$/), read: [true, true] },
-    ],
+    received: [{ text, from: customer, name: 'Asha', bsuid: expect.stringMatching(/^US\.\d+$/) }],
+    read: [[true, true]],
     inbound: expect.stringMatching(/^wamid\./),
     calls: [[expect.stringMatching(/^wacid\./), true, 'no_permission'], [[call, true, true]]],
-    forged: [401],
+    forged: [403],
     template: 'PENDING',
     edges: ['RETAIL', ['12025550143'], 'Hi', true],
   });

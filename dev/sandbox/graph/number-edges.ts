@@ -89,6 +89,8 @@ function settingsEdge(at: At, edge: string, name: 'profile' | 'commerce' | 'encr
   });
 }
 
+const limitOf = (most: number) => [{ time_period: 'PT24H', max_allowed: most, current_usage: 0 }];
+
 /** Signalling only: a call that the business makes rings for ever. */
 function calling(at: At, context: UpstreamContext): void {
   at('GET', 'settings', (settings) => ({ calling: settings.calling }));
@@ -100,8 +102,8 @@ function calling(at: At, context: UpstreamContext): void {
     messaging_product: 'whatsapp',
     permission: { status: 'no_permission' },
     actions: [
-      { action_name: 'send_call_permission_request', can_perform_action: true },
-      { action_name: 'start_call', can_perform_action: false },
+      { action_name: 'send_call_permission_request', can_perform_action: true, limits: limitOf(1) },
+      { action_name: 'start_call', can_perform_action: false, limits: limitOf(5) },
     ],
   }));
   at('POST', 'calls', (_settings, { body, params }, reply) => {
