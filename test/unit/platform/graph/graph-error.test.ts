@@ -33,7 +33,15 @@ describe('what an upstream error means', () => {
     expect(fixture(name).transient).toBe(transient);
   });
 
-  test('429 and 5xx are worth repeating whatever their code says', () => {
+  test.each([138_038, 2_494_191])('%i, of another role, is never worth repeating', (code) => {
+    for (const status of [400, 429, 500, 503])
+      for (const is_transient of [true, false]) {
+        const error = graphErrorOf({ status, retryAfter: '1', body: { error: { code, is_transient } } });
+        expect([status, is_transient, error.transient]).toEqual([status, is_transient, false]);
+      }
+  });
+
+  test('429 and 5xx are worth repeating whatever any other code says', () => {
     for (const status of [429, 500, 502, 503, 504]) {
       const error = graphErrorOf({ status, retryAfter: undefined, body: { error: { code: 100 } } });
       expect(error.transient).toBe(true);
