@@ -187,6 +187,17 @@ describe('a conversation of several responders', () => {
   });
 });
 
+test('a call of ours counts more than a report of a clock that is ahead of ours', async () => {
+  await takeIn(api.database, passed(SECONDS + 1));
+  await execute(
+    api.database,
+    `update conversations set thread_owner = 'other', thread_since = now() + interval '10 seconds' where id = :conversation`,
+    { conversation },
+  );
+  expect((await control({ action: 'take' })).json.thread).toMatchObject({ owner: 'us' });
+  expect(await thread()).toMatchObject({ owner: 'us' });
+});
+
 describe('thread_control of the facade', () => {
   test('is passed on with what upstream has for it, and answered as upstream answers', async () => {
     const body = {
