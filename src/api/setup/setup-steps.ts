@@ -2,6 +2,7 @@ import type { SetupVisit } from '../../features/setup-links/setup-visit.ts';
 import type { WabaFinding, WabaFindings } from '../../ops/health/waba-check.ts';
 import { SIGNS } from '../portal/accounts/finding-signs.ts';
 import { type Child, html, type Markup } from '../portal/markup.ts';
+import { inPublicWords } from './setup-texts.ts';
 
 type Step = {
   title: string;
@@ -23,7 +24,7 @@ function stepsOf(visit: SetupVisit, found: WabaFindings): Step[] {
   const isRegistered = visit.state === 'registered' || visit.state === 'done';
   return [
     {
-      title: 'Upstream accepts the access token',
+      title: 'Meta accepts the access token',
       findings: [found.token],
       todo: 'Create a system user with both WhatsApp permissions in the business settings of Meta, and enter its token.',
     },
@@ -67,7 +68,7 @@ function stepsOf(visit: SetupVisit, found: WabaFindings): Step[] {
 
 function stepItem({ title, findings, todo, from, button }: Step, isDone: boolean, retryPath: string): Markup {
   const rows: Child[] = findings.map(
-    ({ status, question, detail }) => html`<p>${SIGNS[status]} ${question} <strong>${detail}</strong></p>`,
+    ({ status, question, detail }) => html`<p>${SIGNS[status]} ${inPublicWords(question)} <strong>${inPublicWords(detail)}</strong></p>`,
   );
   const form =
     from !== undefined &&

@@ -7,6 +7,8 @@ export const ADVICE: Readonly<Record<FailureCode, string>> = {
   flow_abandoned: 'Start again. Meta may ask for some of your entries a second time.',
   upstream_error: 'Wait a few minutes and try again. If it happens again, report the code to the support.',
   code_expired: 'Start again, and do not close the window between Meta and this page.',
+  code_lost:
+    'Start again, and choose the same account: Meta remembers what you entered. Wait at the end until you are back on this page.',
   permission_missing: 'Start again, and leave all permissions on when Meta asks for them.',
   no_waba: 'Start again, and choose or create a WhatsApp Business Account when Meta asks for it.',
   no_number:
@@ -51,3 +53,8 @@ export const UNKNOWN_LINK = {
   title: 'This link is not known',
   text: 'The address may be incomplete. Open the link again from where you got it, in the browser in which you began.',
 };
+
+/** Customers know the platform by the name of its company; texts of the API and of checks call it upstream. */
+export function inPublicWords(text: string): string {
+  return text.replaceAll(/\bupstream\b/gi, 'Meta');
+}

@@ -7,7 +7,7 @@ import { type Child, html, type Markup, nothing } from '../portal/markup.ts';
 import type { PageView } from '../portal/page.ts';
 import { progressList } from './setup-progress.ts';
 import { setupSteps } from './setup-steps.ts';
-import { ADVICE, REFUSALS } from './setup-texts.ts';
+import { ADVICE, inPublicWords, REFUSALS } from './setup-texts.ts';
 
 /** A page, and when and where the browser goes on by itself. */
 export type SetupPage = Pick<PageView, 'title' | 'lead' | 'notice' | 'body' | 'error'> & {
@@ -64,7 +64,7 @@ function startView(visit: SetupVisit, { startPath, error = null }: SetupPlace): 
   return {
     title: 'Connect your WhatsApp number',
     lead: html`${lead} <strong>${visit.businessName}</strong> then sends and receives with it.`,
-    notice: error && { kind: 'error', text: error.message },
+    notice: error && { kind: 'error', text: inPublicWords(error.message) },
     error,
     body: html`<p>${need}</p>${plainForm(startPath, isSignup ? 'Continue to Meta' : 'Start')}<p class="hint">The link is valid until ${exactTime(visit.expiresAt)}.</p>`,
   };
@@ -128,7 +128,7 @@ function failureText({ failure, asks }: SetupVisit): Markup {
   if (failure === null) return nothing;
   const { code, message, upstreamCode, retryAt } = failure;
   const isAsked = asks?.for === 'pin';
-  return html`<div class="notice ${isAsked ? 'warning' : 'error'}" role="${isAsked ? 'status' : 'alert'}"><strong>${isAsked ? 'Warning' : 'Error'}:</strong> ${message}</div>
+  return html`<div class="notice ${isAsked ? 'warning' : 'error'}" role="${isAsked ? 'status' : 'alert'}"><strong>${isAsked ? 'Warning' : 'Error'}:</strong> ${inPublicWords(message)}</div>
 <p>${ADVICE[code]}</p>
 ${retryAt !== null && html`<p>Try again after ${exactTime(new Date(retryAt))}.</p>`}
 <p class="hint">Code <code>${code}</code>${upstreamCode !== null && html`, of Meta <code>${upstreamCode}</code>`}</p>`;
@@ -136,7 +136,7 @@ ${retryAt !== null && html`<p>Try again after ${exactTime(new Date(retryAt))}.</
 
 /** The form of what is asked. Nothing that it sends decides by itself: it is compared with what Meta said for the token. */
 function questionForm({ asks, mode }: SetupVisit, { path, startPath, error = null }: SetupPlace): Markup {
-  const problem = error?.message ?? null;
+  const problem = error === null ? null : inPublicWords(error.message);
   if (asks === null) return nothing;
   switch (asks.for) {
     case 'start':
@@ -153,9 +153,9 @@ function questionForm({ asks, mode }: SetupVisit, { path, startPath, error = nul
 }
 
 function tokenFields(error: RequestError | null): Markup {
-  const problemOf = (param: string) => (error?.param === param ? error.message : null);
+  const problemOf = (param: string) => (error?.param === param ? inPublicWords(error.message) : null);
   const isPlaced = error?.param === 'wabaId' || error?.param === 'accessToken';
-  return html`${error !== null && !isPlaced && html`<p class="problem" role="alert">${error.message}</p>`}${textField(
+  return html`${error !== null && !isPlaced && html`<p class="problem" role="alert">${inPublicWords(error.message)}</p>`}${textField(
     {
       label: 'Id of the WhatsApp Business Account',
       name: 'wabaId',

@@ -179,7 +179,8 @@ async function finishDialog(
   const link = own === null ? null : await findSetupLink(tools.database, { id: own.id });
   if (own === null || link === null) return { id: null };
   const id = publicSetupId(own.id);
-  if (link.state !== 'started' || !isOwnLink(link, own.nonce)) return { id };
+  const isAwaited = link.state === 'started' || link.failure?.code === 'code_lost';
+  if (!isAwaited || !isOwnLink(link, own.nonce)) return { id };
   const change = await changeAfterDialog(tools, link, answer);
   await tools.database.transaction(async (trx) => {
     const locked = await lockSetupLink(trx, own.id);

@@ -37,6 +37,7 @@ export const FAILURE_CODES = [
   'flow_abandoned',
   'upstream_error',
   'code_expired',
+  'code_lost',
   'permission_missing',
   'no_waba',
   'no_number',
@@ -223,6 +224,56 @@ export async function lockPassedLinks(trx: Transaction, limit: number): Promise<
   return await query<SetupLink>(
     trx,
     `select ${LINK} from setup_links l where l.expires_at <= now() and l.state not in ('done', 'expired', 'revoked')
+      order by l.expires_at limit :limit for no key update skip locked`,
+    { limit },
+  );
+}
+
+export type LinkInDialog = Pick<SetupLink, 'id' | 'reconnectPhoneNumberId'>;
+
+/** Longer ago, the dialog leads to nothing here any more. */
+const DIALOG_HOURS = 1;
+
+/**
+ * Links, of one tenant or (null) of all, whose customer is in upstream's dialog and may have shared the WABA there; none where another link has brought it
+ * already.
+ */
+export async function listLinksInDialog(
+  trx: Transaction,
+  given: { wabaId: string; tenantId: string | null; reportedAt: Date },
+): Promise<LinkInDialog[]> {
+  return await query<LinkInDialog>(
+    trx,
+    `select l.id, l.reconnect_phone_number_id as "reconnectPhoneNumberId" from setup_links l
+      where l.state = 'started' and l.mode = 'signup' and l.failure is null and l.expires_at > now()
+        and l.changed_at > now() - interval '${DIALOG_HOURS} hour' and l.changed_at < :reportedAt::timestamptz + interval '1 minute'
+        and (cast(:tenantId as bigint) is null or l.tenant_id = :tenantId)
+        and not exists (select from setup_links o where o.waba_id = :wabaId and o.authorized_at > :reportedAt::timestamptz - interval '1 minute')
+      order by l.id limit 100`,
+    given,
+  );
+}
+
+/** Unless the link has gone on, or is about to: whoever has it locked knows more. */
+export async function markCodeLost(trx: Transaction, id: string, failure: SetupFailure): Promise<void> {
+  await execute(
+    trx,
+    `update setup_links set failure = cast(:failure as jsonb), changed_at = now()
+      where id = (select id from setup_links where id = :id and state = 'started' for no key update skip locked)`,
+    { id, failure: jsonOf(failure) },
+  );
+}
+
+/** How long the way back from the dialog may take: its code lives 30 seconds. */
+const RETURN_SECONDS = 60;
+
+/** Links whose dialog was finished so long ago, and nobody has come back; locked, but those that others hold. */
+export async function lockLostReturns(trx: Transaction, limit: number): Promise<SetupLink[]> {
+  return await query<SetupLink>(
+    trx,
+    `select ${LINK} from setup_links l
+      where l.expires_at > now() and l.state = 'started' and l.failure is not null
+        and l.changed_at < now() - interval '${RETURN_SECONDS} seconds'
       order by l.expires_at limit :limit for no key update skip locked`,
     { limit },
   );

@@ -7,7 +7,9 @@ import {
 import { countQuarantined, type QuarantineCount } from '../../engine/inbox/quarantine-counts.ts';
 import { AWAITS_NUMBER, insertWaitingBodies } from '../../engine/inbox/waiting-bodies.ts';
 import { askForNumbers, askForNumbersAgain } from '../../features/accounts/followed-numbers.ts';
+import { noteSharedWaba } from '../../features/setup-links/lost-return.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
+import { sharedWabas } from '../fields/partners.ts';
 import type { UpstreamItem } from '../split/upstream-items.ts';
 import type { BodyPortion, ReadBody } from './portions.ts';
 
@@ -21,6 +23,7 @@ export async function finish(
   await countQuarantined(trx, countsOf(portions, reasons));
   const taken = portions.filter(({ isLast }) => isLast).map(({ read }) => read);
   await askUpstream(trx, taken, withEarlier(taken, reasons));
+  for (const shared of taken.flatMap(sharedWabas)) await noteSharedWaba(trx, shared);
   return outcomes;
 }
 

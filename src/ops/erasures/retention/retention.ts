@@ -8,6 +8,7 @@ import { forgetOldMails } from '../../../features/mail/mails.ts';
 import { forgetOldErasedItems } from '../../../features/messages/erase-messages.ts';
 import { sendRemovals } from '../../../features/messages/send-retention.ts';
 import { forgetOldUsage } from '../../../features/messages/usage-days.ts';
+import { settleLostReturns } from '../../../features/setup-links/lost-return.ts';
 import { forgetOldSetupLinks } from '../../../features/setup-links/setup-link-store.ts';
 import { expireSetupLinks } from '../../../features/setup-links/setup-links.ts';
 import { forgetOldInvitations } from '../../../features/users/invitation-store.ts';
@@ -76,7 +77,7 @@ export function retentionSteps(tools: RetentionTools): HousekeepingStep[] {
     bounded('deleted templates', forgetDeletedTemplates),
     bounded('e-mails', forgetOldMails),
     bounded('invitations', forgetOldInvitations),
-    bounded('set-up links', expireSetupLinks, forgetOldSetupLinks),
+    bounded('set-up links', settleLostReturns, expireSetupLinks, forgetOldSetupLinks),
     bounded('users without tenant', forgetUsersWithoutTenant),
     {
       name: 'erased items',
