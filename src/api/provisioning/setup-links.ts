@@ -207,7 +207,7 @@ const listLinks = platformOperation({
     return await readPage({ cursors, wabaId: 'platform' }, page, {
       name: JSON.stringify(['set-up links', userId, state]),
       find: ([beforeId = null], { limit = MAX_LISTED }) =>
-        listSetupLinks(database, userId, { beforeId, limit, state }),
+        listSetupLinks(database, { tenantId: userId, beforeId, limit, state }),
       position: ({ id }) => [id],
     });
   },

@@ -163,6 +163,15 @@ const KINDS: readonly Kind[] = [
     page: (row) => `/portal/operator/tenants/${row.id}`,
     workflows: ['eraseTenant'],
   }),
+  {
+    kind: 'set-up link',
+    // Only operators see links.
+    select: 'select id, null, tenant_id, state, created_at, null from setup_links',
+    by: [['setupLink', 'id = cast(:setupLink as bigint)']],
+    shownId: (id) => `sl_${id}`,
+    page: (row) => `/portal/operator/setup-links?id=sl_${row.id}`,
+    workflows: ['setUp'],
+  },
   ofRow('user', 'users', {
     about: 'name',
     owners: 'null, null',
@@ -228,12 +237,14 @@ function readingsOf(id: string) {
     alert: alertUuidOf(id) ?? uuid,
     request: id.startsWith('req_') ? id : null,
     uuid,
+    setupLink: SETUP_LINK.exec(id)?.[1] ?? null,
     orderNumber: ORDER_NUMBER.exec(id)?.[1] ?? null,
     text: id,
   };
 }
 
 const ROW_ID = /^[1-9]\d{0,17}$/;
+const SETUP_LINK = /^sl_([1-9]\d{0,17})$/;
 /** `service.order_number`, or `service.order_id`. */
 const ORDER_NUMBER = /^(?:ORD-)?([1-9]\d{0,17})$/;
 /** The id of a workflow, for that of a delivery loop also with its run, as its deliveries name it. */

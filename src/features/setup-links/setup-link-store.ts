@@ -158,19 +158,30 @@ export async function lockSetupLink(trx: Transaction, id: string): Promise<Setup
   );
 }
 
-/** Those of a tenant before `beforeId`, or the newest. */
+type WantedLinks = {
+  id?: string | null;
+  tenantId: string | null;
+  wabaId?: string | null;
+  state: SetupState | null;
+  beforeId: string | null;
+  limit: number;
+};
+
+/** Those before `beforeId`, or the newest; null: of whichever. */
 export async function listSetupLinks(
   database: Database,
-  tenantId: string,
-  { beforeId, limit, state }: { beforeId: string | null; limit: number; state: SetupState | null },
+  { id = null, wabaId = null, ...given }: WantedLinks,
 ): Promise<SetupLink[]> {
   return await query<SetupLink>(
     database,
     `select ${LINK} from setup_links l
-      where l.tenant_id = :tenantId and l.id < coalesce(cast(:beforeId as bigint), 9223372036854775807)
+      where l.id < coalesce(cast(:beforeId as bigint), 9223372036854775807)
+        and (cast(:id as bigint) is null or l.id = :id)
+        and (cast(:tenantId as bigint) is null or l.tenant_id = :tenantId)
+        and (cast(:wabaId as text) is null or l.waba_id = :wabaId and l.token_sealed is null)
         and (cast(:state as text) is null or ${STATE} = :state)
       order by l.id desc limit :limit`,
-    { tenantId, beforeId, limit, state },
+    { id, wabaId, ...given },
   );
 }
 

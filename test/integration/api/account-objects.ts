@@ -42,6 +42,7 @@ export async function addAccountObjects(database: Database, account: Numbers): P
     await addBroadcast(database, account);
     await addErasure(database, account.wabaId);
     await addAlert(database, account);
+    await addSetupLink(database, account);
   }
   await noteTemplates(
     database,
@@ -181,5 +182,16 @@ async function addAlert(database: Database, { wabaId }: Numbers): Promise<void> 
      select gen_random_uuid(), waba_id, id, 'failing', cast('{"alertId":"alr_1"}' as bytea)
        from webhook_endpoints where waba_id = :wabaId order by id limit 1`,
     { wabaId },
+  );
+}
+
+async function addSetupLink(database: Database, { wabaId, phoneNumberId }: Numbers): Promise<void> {
+  await execute(
+    database,
+    `insert into setup_links (token_hash, tenant_id, mode, connections, success_url, failure_url, state, authorized_at, waba_id, phone_number_id, expires_at)
+     select sha256(gen_random_uuid()::text::bytea), tenant_id, 'signup', '{cloud}', 'https://crm.example/', 'https://crm.example/', 'registered', now(),
+            waba_id, :phoneNumberId, now() + interval '7 days'
+       from wabas where waba_id = :wabaId`,
+    { wabaId, phoneNumberId },
   );
 }

@@ -69,6 +69,7 @@ const KINDS: Record<string, { kind: string; shownId?: (uuid: string) => string; 
   alerts: { kind: 'alert', shownId: publicAlertId },
   alert_notices: { kind: 'webhook of an alert', shownId: publicAlertId },
   tenants: { kind: 'tenant', isOperators: true },
+  setup_links: { kind: 'set-up link', shownId: (id) => `sl_${id}`, isOperators: true },
   users: { kind: 'user', isOperators: true },
   invitations: { kind: 'invitation', isOperators: true },
   mails: { kind: 'mail', isOperators: true },
@@ -86,7 +87,6 @@ const OTHERS: Record<string, string> = {
   user_sessions: "in the user's own list only",
   user_notices: 'shown once, at sign-in',
   portal_links: 'ps_: ends its session, by the program that has it',
-  setup_links: 'sl_: read by the program that has it; its run in Temporal has it as id',
   opt_outs: 'found by its customer',
   broadcast_recipients: 'not handed out: of its broadcast, by its phone number',
   platform_keys: 'an operator reads it from the list of platform keys',
@@ -196,6 +196,7 @@ test('every workflow has an id that leads to its object, or a reason why not', a
     broadcast: ['broadcast', () => firstId('broadcasts')],
     replay: ['replay', () => firstId('replays')],
     send: ['message', () => firstId('messages')],
+    setUp: ['set-up link', async () => `sl_${await firstId('setup_links')}`],
     'waba-numbers': ['WABA', async () => WABA],
   };
   for (const [prefix, [kind, id]] of Object.entries(idOf)) {
@@ -210,8 +211,7 @@ test('every workflow has an id that leads to its object, or a reason why not', a
   );
   const ofDelivery = `delivery/${endpointId}/${publicDeliveryId(id)}`;
   expect(await findEventsForOperator(api.database, ofDelivery, 5)).toHaveLength(1);
-  // The program that made a set-up link has its id; no page lists links.
-  const others = ['delivery', 'phone-numbers-daily', 'setUp'];
+  const others = ['delivery', 'phone-numbers-daily'];
   expect([...prefixes].sort()).toEqual([...Object.keys(idOf), ...others].sort());
 });
 

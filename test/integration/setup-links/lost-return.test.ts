@@ -75,7 +75,9 @@ test('the link says that the code is lost, and after a minute it has failed, for
   await minutePasses();
   expect(await failureOf(stack, id)).toEqual(['failed', 'login', 'code_lost', true]);
   await minutePasses();
-  expect((await actionsOf(stack, shop.tenantId)).filter((one) => one === 'setup_link.failed')).toHaveLength(1);
+  expect((await actionsOf(stack, shop.tenantId)).filter((one) => one === 'setup_link.failed')).toHaveLength(
+    1,
+  );
   const again = await begin(stack, token);
   expect(await linkOf(stack, id)).toMatchObject({ state: 'started', failure: null });
   await again.finish({ code: stack.upstream.consent([shop.wabaId]).code });

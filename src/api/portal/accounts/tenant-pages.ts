@@ -17,6 +17,7 @@ import type { Visit } from '../kits/visit.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { removal } from './removal-form.ts';
+import { setupLinkPath } from './setup-link-pages.ts';
 import { addWabaPage } from './waba-forms.ts';
 
 const PATH = '/portal/operator/tenants';
@@ -117,7 +118,7 @@ function tenantPage(app: PortalApp, context: PortalContext): void {
       return {
         title: subject.name,
         trail: [{ label: 'Tenants', href: PATH }],
-        actions: html`<a class="button" href="/portal/operator/users?tenant=${subject.id}">Users of the tenant</a><a class="button" href="${visit.path}/data">Data and storage</a>`,
+        actions: html`<a class="button" href="/portal/operator/users?tenant=${subject.id}">Users of the tenant</a><a class="button" href="${setupLinkPath({ tenant: subject.id })}">Set-up links</a><a class="button" href="${visit.path}/data">Data and storage</a>`,
         done: DONE,
         body: html`${await wabaTable(visit)}
 ${formCard(visit, adding, { subject })}

@@ -19,6 +19,7 @@ import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { SIGNS } from './finding-signs.ts';
 import { NUMBERS_DONE, numberActions, numberCards } from './number-forms.ts';
 import { removal } from './removal-form.ts';
+import { setupLinkPath } from './setup-link-pages.ts';
 import { TOKEN_FORM, TOKEN_SAVED } from './waba-forms.ts';
 import { setUpView, wabaSetUpPage } from './waba-set-up.ts';
 
@@ -149,7 +150,7 @@ async function wabaView(visit: Visit, forms: Forms, refused: Refused | null): Pr
   return {
     title: `WABA ${waba.wabaId}`,
     trail: wabaTrail(visit),
-    actions: html`<a class="button" href="${path}/set-up">Guided set-up</a><a class="button" href="/portal/w/${waba.wabaId}">Open in the portal</a>`,
+    actions: html`<a class="button" href="${path}/set-up">Guided set-up</a><a class="button" href="${setupLinkPath({ wabaId: waba.wabaId })}">Set-up links</a><a class="button" href="/portal/w/${waba.wabaId}">Open in the portal</a>`,
     done: DONE,
     body: html`<h2>Self-check</h2>${findingTable(Object.values(findings))}
 <h2>Numbers</h2>${table}

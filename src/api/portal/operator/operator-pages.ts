@@ -1,6 +1,7 @@
 import type { Setting } from '../../../platform/config/setting.ts';
 import { SETTINGS, type SettingName } from '../../../platform/config/settings.ts';
 import { PAGES } from '../access/page-access.ts';
+import { setupLinkPages } from '../accounts/setup-link-pages.ts';
 import { tenantPages } from '../accounts/tenant-pages.ts';
 import { wabaPages } from '../accounts/waba-pages.ts';
 import { dataTable } from '../components/table.ts';
@@ -14,6 +15,7 @@ export function operatorPages(app: PortalApp, context: PortalContext): void {
   healthPage(app, context);
   tenantPages(app, context);
   wabaPages(app, context);
+  setupLinkPages(app, context);
   platformKeyPages(app, context);
   settingsPage(app, context);
 }
