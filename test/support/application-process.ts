@@ -25,7 +25,7 @@ export async function startApiProcess(settings: Record<string, string>, port = '
   child.stdout.on('data', note);
   child.stderr.on('data', note);
   const exited = once(child, 'exit');
-  const deadline = performance.now() + 30_000;
+  const deadline = performance.now() + 120_000;
   while (!ADDRESS.test(printed)) {
     if (child.exitCode !== null || performance.now() > deadline) throw new Error(`no api:\n${printed}`);
     await new Promise((resolve) => setTimeout(resolve, 20));

@@ -126,6 +126,7 @@ async function runHere(tools: AdminTools, operation: PlatformOperation, input: M
     policyDefaults: policyDefaults(config),
     mailer: mailerOf(config, tools.secretBox),
     upstream,
+    idempotencyKey: null,
   };
   try {
     return operation.json(await operation.run(call, input), call);

@@ -24,6 +24,8 @@ export type PlatformCall = {
   /** Null: the installation sends no e-mails. */
   mailer: Mailer;
   upstream: UpstreamCalls;
+  /** Of an operation that is `idempotent`; null: the request has none, or it is a command. */
+  idempotencyKey: string | null;
 };
 
 /** `any`: every platform key may. */

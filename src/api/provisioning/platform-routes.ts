@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { policyDefaults } from '../../features/accounts/tenant-policies.ts';
 import { PLATFORM_SCOPES } from '../../features/keys/platform-key-store.ts';
 import { mailerOf } from '../../features/mail/mails.ts';
+import { readIdempotencyKey } from '../../features/messages/send/idempotency-keys.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { ApiError } from '../errors/api-error.ts';
@@ -68,7 +69,9 @@ export async function platformRoutes(scope: FastifyInstance, context: PlatformCo
       const platformScopes = wanted === 'any' ? PLATFORM_SCOPES : [wanted];
       addRoute(secured, operation, { platformScopes }, (request): PlatformCall => {
         const tools = { ...context.accounts, actor: platformActorOf(request) };
-        return { ...shared, tools, key: platformKeyOf(request) };
+        const { key: idempotencyKey = null } =
+          (operation.idempotent === true ? readIdempotencyKey(request, operation.id) : null) ?? {};
+        return { ...shared, tools, key: platformKeyOf(request), idempotencyKey };
       });
     }
   });

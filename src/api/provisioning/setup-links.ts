@@ -118,6 +118,11 @@ function linkJson(link: SetupLink) {
 
 const WEEK_HOURS = 168;
 
+const NewLink = named('NewSetupLink', {
+  ...LINK_MEMBERS,
+  url: text('https://gateway.example/setup/open/kJ8Q3vXw2m7Yt1bLr5Zc9dNf4gHs6aPe0uKiOyTqWxE'),
+});
+
 const createLink = platformOperation({
   id: 'createSetupLink',
   method: 'POST',
@@ -131,7 +136,9 @@ const createLink = platformOperation({
     'A link expires after `expiresInHours` (168 unless given). A tenant has five open links at most. ' +
     'Without an app in the settings, `signup` returns 409 `signup_not_configured`, and `steps` makes a link all the same.',
   tag: 'Set-up links',
+  idempotent: true,
   errors: [
+    'idempotency_key_reused',
     'unknown_tenant',
     'tenant_suspended',
     'url_not_allowed',
@@ -154,12 +161,11 @@ const createLink = platformOperation({
   params: OF_TENANT,
   body: LinkInput,
   answers: {
+    200: { schema: NewLink, description: 'The link that an equal request with this Idempotency-Key made.' },
     201: {
-      schema: named('NewSetupLink', {
-        ...LINK_MEMBERS,
-        url: text('https://gateway.example/setup/open/kJ8Q3vXw2m7Yt1bLr5Zc9dNf4gHs6aPe0uKiOyTqWxE'),
-      }),
-      description: 'The link. Its `url` is in this answer and nowhere else.',
+      schema: NewLink,
+      description:
+        'The link. Its `url` is stored nowhere; a repetition with the same Idempotency-Key gets it again.',
     },
   },
   run: async (call, { externalId, successUrl, failureUrl, ...given }) => {
@@ -175,12 +181,12 @@ const createLink = platformOperation({
         expiresInHours: given.expiresInHours ?? WEEK_HOURS,
       };
       const rules = { productOrigins: portal.productOrigins, hasSignup };
-      const { link, token } = await createSetupLink(tools, tenant, wanted, rules);
-      return { ...linkJson(link), url: `${publicUrl}/setup/open/${token}` };
+      const { link, token, made } = await createSetupLink(tools, tenant, wanted, rules, call.idempotencyKey);
+      return { made, link: { ...linkJson(link), url: `${publicUrl}/setup/open/${token}` } };
     });
   },
-  status: () => 201,
-  json: (link) => link,
+  status: ({ made }) => (made ? 201 : 200),
+  json: ({ link }) => link,
   example:
     'create-setup-link acme --success-url https://crm.example/done --failure-url https://crm.example/failed',
 });

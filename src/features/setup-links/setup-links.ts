@@ -1,4 +1,7 @@
+import { createHmac } from 'node:crypto';
 import { type Audited, SYSTEM } from '../../platform/audit/audit.ts';
+import { lazyInstallationKey } from '../../platform/crypto/installation-secret.ts';
+import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';
 import { newSecretToken, secretTokenHash } from '../../platform/crypto/secret-box.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { checkRowId, invalidValue, RequestError } from '../../platform/request-input.ts';
@@ -7,6 +10,7 @@ import { NO_SUCH_NUMBER } from '../accounts/accounts.ts';
 import { findNumberOwners } from '../accounts/number-owners.ts';
 import { checkProductUrl } from '../accounts/product-urls.ts';
 import { SUSPENDED } from '../accounts/suspension.ts';
+import { SEND_REFUSALS } from '../messages/send/send-refusals.ts';
 import {
   countOpenSetupLinks,
   ENDED,
@@ -23,6 +27,7 @@ import { noteLink } from './setup-notes.ts';
 import { setUpWorkflowId } from './setup-task.ts';
 
 type Tools = { database: Transaction } & Audited;
+type SealedTools = Tools & SealedDatabase;
 
 const MOST_OPEN = 5;
 
@@ -32,16 +37,24 @@ export type SetupLinkWanted = Omit<NewSetupLink, 'tenantId' | 'tokenHash'>;
 export type SetupRules = { productOrigins: readonly string[]; hasSignup: boolean };
 
 /**
- * Makes a link by which a customer of the tenant connects a number; its token is in the answer and stored nowhere. The caller has the tenant locked.
- * Throws RequestError: `tenant_suspended`, `signup_not_configured`, `url_not_allowed`, `unknown_phone_number`, `too_many_setup_links`.
+ * Makes a link by which a customer of the tenant connects a number; its token is in the answer and stored nowhere. A repetition with the `idempotencyKey`
+ * makes nothing, and gets it again. The caller has the tenant locked. Throws RequestError: `tenant_suspended`, `signup_not_configured`, `url_not_allowed`,
+ * `unknown_phone_number`, `too_many_setup_links`, `idempotency_key_reused`.
  */
 export async function createSetupLink(
-  { database: trx, actor }: Tools,
+  tools: SealedTools,
   tenant: { userId: string; state: 'active' | 'suspended' },
   wanted: SetupLinkWanted,
   { productOrigins, hasSignup }: SetupRules,
-): Promise<{ link: SetupLink; token: string }> {
+  idempotencyKey: string | null = null,
+): Promise<{ link: SetupLink; token: string; made: boolean }> {
+  const { database: trx, actor } = tools;
   const tenantId = tenant.userId;
+  const token = await tokenOf(tools, tenantId, idempotencyKey);
+  const tokenHash = secretTokenHash(token);
+  if (tokenHash === null) throw new RequestError('malformed_token', 'A new token is malformed.');
+  const known = idempotencyKey === null ? null : await findSetupLink(trx, { tokenHash });
+  if (known !== null) return { link: sameLink(known, wanted), token, made: false };
   if (tenant.state === 'suspended') throw new RequestError('tenant_suspended', SUSPENDED);
   if (wanted.mode === 'signup' && !hasSignup) throw notConfigured();
   const successUrl = checkProductUrl('successUrl', wanted.successUrl, productOrigins);
@@ -50,12 +63,41 @@ export async function createSetupLink(
   if ((await countOpenSetupLinks(trx, tenantId)) >= MOST_OPEN) {
     throw new RequestError('too_many_setup_links', `A tenant has at most ${MOST_OPEN} open set-up links.`);
   }
-  const token = newSecretToken();
-  const tokenHash = secretTokenHash(token);
-  if (tokenHash === null) throw new RequestError('malformed_token', 'A new token is malformed.');
   const link = await insertSetupLink(trx, { ...wanted, tenantId, tokenHash, successUrl, failureUrl });
   await noteLink(trx, 'setup_link.created', link, { actor });
-  return { link, token };
+  return { link, token, made: true };
+}
+
+/** With a key, it is derived from that: a repetition gets it although it is not stored. */
+async function tokenOf(
+  tools: SealedTools,
+  tenantId: string,
+  idempotencyKey: string | null,
+): Promise<string> {
+  if (idempotencyKey === null) return newSecretToken();
+  const key = await lazyInstallationKey(tools, 'set-up links')();
+  return createHmac('sha256', key)
+    .update(JSON.stringify([tenantId, idempotencyKey]))
+    .digest('base64url');
+}
+
+const HOUR_MS = 3_600_000;
+
+/** Throws RequestError `idempotency_key_reused` where something else was asked for. */
+function sameLink(link: SetupLink, wanted: SetupLinkWanted): SetupLink {
+  const hours = Math.round((link.expiresAt.getTime() - link.createdAt.getTime()) / HOUR_MS);
+  const asked = (one: Omit<SetupLinkWanted, 'expiresInHours'>) => [
+    one.mode,
+    one.connections,
+    one.reconnectPhoneNumberId,
+    one.clientState,
+    URL.parse(one.successUrl)?.href,
+    URL.parse(one.failureUrl)?.href,
+  ];
+  const isSame =
+    hours === wanted.expiresInHours && JSON.stringify(asked(link)) === JSON.stringify(asked(wanted));
+  if (isSame) return link;
+  throw new RequestError('idempotency_key_reused', SEND_REFUSALS.idempotency_key_reused);
 }
 
 export function notConfigured(): RequestError {

@@ -15,7 +15,7 @@ const SECRET_BYTES = 32;
 const KEY_BYTES = 32;
 
 /** What keys are derived for: none tells anything about another. */
-type Purpose = 'event id hash' | 'media urls' | 'set-up dialogs';
+type Purpose = 'event id hash' | 'media urls' | 'set-up dialogs' | 'set-up links';
 
 /**
  * A key of the installation that stays the same when encryption keys change: derived from a random secret in the

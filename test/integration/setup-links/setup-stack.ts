@@ -69,7 +69,7 @@ export async function newLink({ database }: SetupStack, tenantId: string, wanted
       ...wanted,
     };
     const rules = { productOrigins: [PRODUCT], hasSignup: true };
-    const tools = { database: trx, actor: OPERATOR_COMMAND };
+    const tools = { database: trx, actor: OPERATOR_COMMAND, secretBox: testSecretBox };
     const tenant = { userId: tenantId, state: 'active' as const };
     return await createSetupLink(tools, tenant, { ...given, connections: [...given.connections] }, rules);
   });

@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import type { FaultRequest } from '../../../dev/sandbox/fault-register.ts';
 import { APP } from '../../../dev/sandbox/graph/app-subscriptions.ts';
 import type { SignupOutcome } from '../../../dev/sandbox/signup-register.ts';
@@ -20,7 +20,7 @@ import { openBrowser, type PortalBrowser } from '../portal/portal-browser.ts';
 export const PRODUCT = 'https://crm.example';
 export const RETURNS = { successUrl: `${PRODUCT}/connected`, failureUrl: `${PRODUCT}/not-connected` };
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
@@ -112,9 +112,17 @@ export function customerOf({ app, origin }: SetupWorld): PortalBrowser {
   const { host } = new URL(origin);
   return {
     ...browser,
-    get: (path, headers) => browser.get(path, { host, ...headers }),
-    post: (path, fields = '', headers) => browser.post(path, fields, { host, origin: 'null', ...headers }),
+    get: async (path, headers) => inPublicWords(await browser.get(path, { host, ...headers })),
+    post: async (path, fields = '', headers) =>
+      inPublicWords(await browser.post(path, fields, { host, origin: 'null', ...headers })),
   };
+}
+
+/** A page for customers calls the platform by the name that they know; codes are for the support. */
+export function inPublicWords<Answer extends { body: string }>(answer: Answer): Answer {
+  const shown = answer.body.replaceAll(/<code>[^<]*<\/code>/g, '');
+  expect(shown).not.toMatch(/upstream/i);
+  return answer;
 }
 
 /** Opens the link, presses its button and goes through the dialog. */

@@ -36,7 +36,12 @@ async function authorized(stack: RecordingStack, token: string): Promise<{ id: s
     };
     const rules = { productOrigins: [PRODUCT], hasSignup: false };
     const tenant = { userId: tenantId, state: 'active' as const };
-    const { link } = await createSetupLink({ database: trx, actor: SYSTEM }, tenant, wanted, rules);
+    const { link } = await createSetupLink(
+      { database: trx, actor: SYSTEM, secretBox: testSecretBox },
+      tenant,
+      wanted,
+      rules,
+    );
     const given = {
       state: 'authorized' as const,
       wabaId: WABA,

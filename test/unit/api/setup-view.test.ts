@@ -31,7 +31,10 @@ const FAILURE: SetupFailure = {
   retryAt: null,
 };
 
-function pageOf(changes: Partial<SetupVisit>, more: { error?: ReturnType<typeof invalidValue> } = {}) {
+function pageOf(
+  changes: Partial<SetupVisit>,
+  more: Partial<Pick<Parameters<typeof setupView>[1], 'error' | 'findings'>> = {},
+) {
   const place = { path: '/setup/links/sl_17', startPath: '/setup/open/token', ...more };
   const { body, lead, title, refresh } = setupView({ ...VISIT, ...changes }, place);
   return { title, refresh, text: `${lead ?? ''}${body}` };
@@ -41,6 +44,24 @@ const formsIn = (text: string) =>
   [...text.matchAll(/<form method="post" action="([^"]+)"/g)].map(([, to]) => to);
 
 describe('a link', () => {
+  test('calls the platform by the name that customers know, whatever the texts of the API and of checks say', () => {
+    const message = 'Upstream refuses: ask upstream.';
+    const question = 'Does upstream accept it?';
+    const finding = { status: 'down' as const, question, detail: message };
+    const names = ['token', 'subscription', 'numbers', 'following', 'activity', 'items', 'endpoints'] as const;
+    const found = Object.fromEntries(names.map((name) => [name, finding]));
+    const findings = found as Record<(typeof names)[number], typeof finding>;
+    for (const code of FAILURE_CODES) {
+      const failure = { ...FAILURE, code, message };
+      for (const asks of [{ for: 'retry' as const }, { for: 'token' as const }, null]) {
+        const error = invalidValue(message, 'accessToken');
+        const { text } = pageOf({ state: 'failed', failure, asks }, { error, findings });
+        expect(text.replaceAll(/<code>[^<]*<\/code>/g, '')).not.toMatch(/upstream/i);
+        expect(text).toContain('Meta refuses: ask Meta.');
+      }
+    }
+  });
+
   test('that is open has one button, and no text of others as markup', () => {
     const { title, text, refresh } = pageOf({});
     expect([title, formsIn(text), refresh]).toEqual([
@@ -156,7 +177,7 @@ describe('a question', () => {
   test('for a token stands beside what is wrong with it, and never shows the token again', () => {
     const error = invalidValue('Upstream does not show the WABA for this token.', 'accessToken');
     const { text } = pageOf({ mode: 'steps', state: 'started', asks: { for: 'token' } }, { error });
-    expect(text).toContain('id="accessToken-problem">Upstream does not show');
+    expect(text).toContain('id="accessToken-problem">Meta does not show');
     expect(text).toContain('aria-invalid="true"');
     expect(formsIn(text)).toEqual(['/setup/links/sl_17/token']);
   });

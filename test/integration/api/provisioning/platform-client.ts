@@ -15,17 +15,22 @@ export async function addPlatformKey(database: Database, given: Partial<NewPlatf
 export type PlatformClient = ReturnType<typeof clientWith>;
 
 export function clientWith({ app }: TestApi, authorization: string) {
-  return async (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, payload?: object) => {
+  return async (
+    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+    path: string,
+    payload?: object,
+    headers: Record<string, string> = {},
+  ) => {
     const url = `/api/platform${path}`;
     const response = await app.inject({
       method,
       url,
-      headers: { authorization },
+      headers: { authorization, ...headers },
       ...(payload && { payload }),
     });
-    const { statusCode: status, headers } = response;
-    const isText = String(headers['content-type']).startsWith('text/');
-    return { status, body: isText ? response.body : response.json(), headers };
+    const { statusCode: status, headers: given } = response;
+    const isText = String(given['content-type']).startsWith('text/');
+    return { status, body: isText ? response.body : response.json(), headers: given };
   };
 }
 

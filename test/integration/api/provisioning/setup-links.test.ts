@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { queryColumn } from '../../../../src/platform/postgres/sql.ts';
 import { freshTenant } from '../../../support/test-accounts.ts';
 import { apiOfFile, testConfig } from '../api-harness.ts';
 import { errorOf, type PlatformClient, platformClient, tenantOf } from './platform-client.ts';
@@ -19,8 +20,8 @@ const withoutApp = apiOfFile(async () => ({
 async function shopOf(ask: PlatformClient) {
   const tenant = await tenantOf(ask);
   const path = `/tenants/${tenant.name}/setup-links`;
-  const make = (given: object = {}) =>
-    ask('POST', path, { successUrl: `${PRODUCT}/done`, failureUrl: `${PRODUCT}/failed`, ...given });
+  const make = (given: object = {}, headers: Record<string, string> = {}) =>
+    ask('POST', path, { successUrl: `${PRODUCT}/done`, failureUrl: `${PRODUCT}/failed`, ...given }, headers);
   return { ...tenant, path, make };
 }
 
@@ -44,6 +45,32 @@ test('a link is shown once, is good for a week, and is listed without its addres
   expect(listed.body).toMatchObject({ data: [link], hasMore: false });
   expect(JSON.stringify(listed.body)).not.toContain(url.split('/').at(-1));
   expect((await ask('GET', `${path}?state=done`)).body.data).toEqual([]);
+});
+
+test('a repetition with the Idempotency-Key gets the same link again, side by side too, and its address is in no table', async () => {
+  const ask = await platformClient(api);
+  const { path, make } = await shopOf(ask);
+  const headers = { 'idempotency-key': 'visit-42' };
+  const made = await Promise.all(Array.from({ length: 6 }, () => make({ state: 'a' }, headers)));
+  expect(made.map(({ status }) => status).toSorted()).toEqual([200, 200, 200, 200, 200, 201]);
+  const [first] = made;
+  expect(new Set(made.map(({ body }) => `${body.id} ${body.url}`)).size).toBe(1);
+  for (const given of [{ state: 'b' }, { state: 'a', expiresInHours: 1 }, { state: 'a', successUrl: 'x' }]) {
+    expect(errorOf(await make(given, headers))).toEqual([422, 'idempotency_key_reused', null]);
+  }
+  expect(errorOf(await make({}, { 'idempotency-key': 'é' }))).toEqual([
+    400,
+    'invalid_parameter',
+    'Idempotency-Key',
+  ]);
+  const other = await make({ state: 'a' }, { 'idempotency-key': 'visit-43' });
+  const elsewhere = await (await shopOf(ask)).make({ state: 'a' }, headers);
+  expect([other, elsewhere].map(({ status }) => status)).toEqual([201, 201]);
+  expect(new Set([first, other, elsewhere].map((one) => one?.body.url)).size).toBe(3);
+  expect((await ask('GET', path)).body.data).toHaveLength(2);
+  const token = String(first?.body.url).split('/').at(-1) ?? 'none';
+  const rows = await queryColumn<string>(api.database, 'select cast(s as text) from setup_links s');
+  expect(rows.filter((row) => row.includes(token))).toEqual([]);
 });
 
 test('a tenant has five open links; a revoked one makes room, and stays revoked', async () => {
