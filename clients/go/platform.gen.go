@@ -333,7 +333,7 @@ type SavedTenantUser struct {
 
 // SetupFailure defines model for SetupFailure.
 type SetupFailure struct {
-	// Code One of login_cancelled, flow_abandoned, upstream_error, code_expired, permission_missing, no_waba, no_number, waba_taken, number_taken, subscription_failed, pin_required, registration_refused, registration_rate_limited, coexistence_sync_late.
+	// Code One of login_cancelled, flow_abandoned, upstream_error, code_expired, code_lost, permission_missing, no_waba, no_number, waba_taken, number_taken, subscription_failed, pin_required, registration_refused, registration_rate_limited, coexistence_sync_late.
 	Code    string `json:"code"`
 	Message string `json:"message"`
 
@@ -676,6 +676,12 @@ type ListSetupLinksParams struct {
 
 	// State Only those in this state.
 	State string `form:"state,omitempty" json:"state,omitempty"`
+}
+
+// CreateSetupLinkParams defines parameters for CreateSetupLink.
+type CreateSetupLinkParams struct {
+	// IdempotencyKey Makes a repetition harmless: the first answer is given again. 1 to 255 visible ASCII characters, kept for 48 hours.
+	IdempotencyKey string `json:"Idempotency-Key,omitempty"`
 }
 
 // GetTenantUsageParams defines parameters for GetTenantUsage.
@@ -1036,8 +1042,11 @@ func (c *Platform) ListSetupLinks(ctx context.Context, externalID string, params
 // On its page the customer consents in the dialog of upstream and picks a number; the rest, from subscribing the app to registering the number, is done and repeated by the service. The link works in one browser from then on. `successUrl` and `failureUrl` must be at an origin of `HELIOGRAPH_PORTAL_PRODUCT_ORIGINS`; the customer is led there with `setupLink`, `status`, `wabaId`, `phoneNumberId`, `code` and `state`. That is a convenience: what happened, `setup_link.done` of the operation events and GET of the link tell. A link expires after `expiresInHours` (168 unless given). A tenant has five open links at most. Without an app in the settings, `signup` returns 409 `signup_not_configured`, and `steps` makes a link all the same.
 //
 // Scope: `setup_links`.
-func (c *Platform) CreateSetupLink(ctx context.Context, externalID string, body SetupLinkInput) (*NewSetupLink, error) {
+func (c *Platform) CreateSetupLink(ctx context.Context, externalID string, params *CreateSetupLinkParams, body SetupLinkInput) (*NewSetupLink, error) {
 	request := requestTo(http.MethodPost, "/api/platform/tenants/%s/setup-links", externalID)
+	if params != nil {
+		request.header("Idempotency-Key", params.IdempotencyKey)
+	}
 	request.body = body
 	return call[NewSetupLink](ctx, c.client, request)
 }

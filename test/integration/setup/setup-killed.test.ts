@@ -82,13 +82,16 @@ async function pass(upstreamUrl: string, request: IncomingMessage, response: Ser
   const { host: _, 'content-length': __, connection: ___, 'transfer-encoding': ____, ...kept } = headers;
   const answer = await fetch(`${upstreamUrl}${request.url}`, {
     method,
+    redirect: 'manual',
     headers: Object.entries(kept).map(([name, value]): [string, string] => [name, String(value)]),
     ...(chunks.length > 0 && { body: Buffer.concat(chunks) }),
   });
   const text = await answer.text();
   if (isExchange) exchanges.push(answer.status);
   if (isExchange && killAt.moment === 'after upstream took the code') return await api.kill();
-  response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' }).end(text);
+  const [type, location] = ['content-type', 'location'].map((name) => answer.headers.get(name));
+  response.writeHead(answer.status, { ...(type && { 'content-type': type }), ...(location && { location }) });
+  response.end(text);
 }
 
 async function ask(method: string, path: string, body?: object) {

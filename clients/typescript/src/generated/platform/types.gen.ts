@@ -497,7 +497,7 @@ export type SetupFailure = {
      * A step of ours, or the step of the dialog at which the customer left it.
      */
     step: string;
-    code: 'login_cancelled' | 'flow_abandoned' | 'upstream_error' | 'code_expired' | 'permission_missing' | 'no_waba' | 'no_number' | 'waba_taken' | 'number_taken' | 'subscription_failed' | 'pin_required' | 'registration_refused' | 'registration_rate_limited' | 'coexistence_sync_late';
+    code: 'login_cancelled' | 'flow_abandoned' | 'upstream_error' | 'code_expired' | 'code_lost' | 'permission_missing' | 'no_waba' | 'no_number' | 'waba_taken' | 'number_taken' | 'subscription_failed' | 'pin_required' | 'registration_refused' | 'registration_rate_limited' | 'coexistence_sync_late';
     /**
      * The link goes on from there, or from its beginning, when the customer tries again.
      */
@@ -925,6 +925,11 @@ export type WebhookEndpoint = {
     recoveringSince: string | null;
     waiting: WaitingDeliveries;
 };
+
+/**
+ * Makes a repetition harmless: the first answer is given again. 1 to 255 visible ASCII characters, kept for 48 hours.
+ */
+export type IdempotencyKey = string;
 
 export type GetPlatformDocumentData = {
     body?: never;
@@ -2684,6 +2689,12 @@ export type ListSetupLinksResponse = ListSetupLinksResponses[keyof ListSetupLink
 
 export type CreateSetupLinkData = {
     body: SetupLinkInput;
+    headers?: {
+        /**
+         * Makes a repetition harmless: the first answer is given again. 1 to 255 visible ASCII characters, kept for 48 hours.
+         */
+        'Idempotency-Key'?: string;
+    };
     path: {
         /**
          * Your own id of the tenant: 1 to 128 letters, digits or `. _ ~ -`. It stands in logs, so use no phone number and no address.
@@ -2734,6 +2745,8 @@ export type CreateSetupLinkErrors = {
      */
     415: Error;
     /**
+     * `idempotency_key_reused`: The Idempotency-Key was used with another body.
+     *
      * `url_not_allowed`: The address is not at an origin of the product.
      *
      * `unknown_phone_number`: The WABA has no such phone number.
@@ -2757,7 +2770,11 @@ export type CreateSetupLinkError = CreateSetupLinkErrors[keyof CreateSetupLinkEr
 
 export type CreateSetupLinkResponses = {
     /**
-     * The link. Its `url` is in this answer and nowhere else.
+     * The link that an equal request with this Idempotency-Key made.
+     */
+    200: NewSetupLink;
+    /**
+     * The link. Its `url` is stored nowhere; a repetition with the same Idempotency-Key gets it again.
      */
     201: NewSetupLink;
 };

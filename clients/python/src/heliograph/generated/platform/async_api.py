@@ -234,14 +234,14 @@ class AsyncApi(AsyncCore):
         """
         return await self._call(models.EndedPortalSessions.model_validate_json, "DELETE", f"/api/platform/tenants/{path_part(external_id)}/portal-sessions", query={"user": user, "id": id})
 
-    async def create_setup_link(self, external_id: str, body: requests.SetupLinkInput) -> models.NewSetupLink:
+    async def create_setup_link(self, external_id: str, body: requests.SetupLinkInput, *, idempotency_key: str | None = None) -> models.NewSetupLink:
         """Make a link by which a customer connects a number.
 
         On its page the customer consents in the dialog of upstream and picks a number; the rest, from subscribing the app to registering the number, is done and repeated by the service. The link works in one browser from then on. `successUrl` and `failureUrl` must be at an origin of `HELIOGRAPH_PORTAL_PRODUCT_ORIGINS`; the customer is led there with `setupLink`, `status`, `wabaId`, `phoneNumberId`, `code` and `state`. That is a convenience: what happened, `setup_link.done` of the operation events and GET of the link tell. A link expires after `expiresInHours` (168 unless given). A tenant has five open links at most. Without an app in the settings, `signup` returns 409 `signup_not_configured`, and `steps` makes a link all the same.
 
         Scope: `setup_links`.
         """
-        return await self._call(models.NewSetupLink.model_validate_json, "POST", f"/api/platform/tenants/{path_part(external_id)}/setup-links", body=body)
+        return await self._call(models.NewSetupLink.model_validate_json, "POST", f"/api/platform/tenants/{path_part(external_id)}/setup-links", body=body, idempotency_key=idempotency_key or new_idempotency_key())
 
     async def list_setup_links(self, external_id: str, *, limit: int | None = None, cursor: str | None = None, state: Literal["open", "started", "authorized", "subscribed", "registered", "done", "failed", "cancelled", "expired", "revoked"] | None = None) -> models.SetupLinkList:
         """List the set-up links of a tenant.

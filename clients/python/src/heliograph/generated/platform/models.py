@@ -279,7 +279,7 @@ class SavedTenantUser(Model):
 class SetupFailure(Model):
     step: str
     """A step of ours, or the step of the dialog at which the customer left it."""
-    code: Literal["login_cancelled", "flow_abandoned", "upstream_error", "code_expired", "permission_missing", "no_waba", "no_number", "waba_taken", "number_taken", "subscription_failed", "pin_required", "registration_refused", "registration_rate_limited", "coexistence_sync_late"] | str
+    code: Literal["login_cancelled", "flow_abandoned", "upstream_error", "code_expired", "code_lost", "permission_missing", "no_waba", "no_number", "waba_taken", "number_taken", "subscription_failed", "pin_required", "registration_refused", "registration_rate_limited", "coexistence_sync_late"] | str
     retryable: bool
     """The link goes on from there, or from its beginning, when the customer tries again."""
     message: str
