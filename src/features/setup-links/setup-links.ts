@@ -69,11 +69,7 @@ export async function createSetupLink(
 }
 
 /** With a key, it is derived from that: a repetition gets it although it is not stored. */
-async function tokenOf(
-  tools: SealedTools,
-  tenantId: string,
-  idempotencyKey: string | null,
-): Promise<string> {
+async function tokenOf(tools: SealedTools, tenantId: string, idempotencyKey: string | null): Promise<string> {
   if (idempotencyKey === null) return newSecretToken();
   const key = await lazyInstallationKey(tools, 'set-up links')();
   return createHmac('sha256', key)

@@ -10,7 +10,7 @@ import { createTestDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { startWorkerProcess, type WorkerProcess } from '../../support/worker-process.ts';
 import { addPlatformKey, fresh } from '../api/provisioning/platform-client.ts';
-import { dialogIn, freePort, inPublicWords, passDialog, PRODUCT, RETURNS } from './setup-world.ts';
+import { dialogIn, freePort, inPublicWords, PRODUCT, passDialog, RETURNS } from './setup-world.ts';
 
 /** The API is killed while the browser comes back from the dialog, before and after upstream has taken the code. */
 

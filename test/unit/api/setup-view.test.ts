@@ -48,7 +48,15 @@ describe('a link', () => {
     const message = 'Upstream refuses: ask upstream.';
     const question = 'Does upstream accept it?';
     const finding = { status: 'down' as const, question, detail: message };
-    const names = ['token', 'subscription', 'numbers', 'following', 'activity', 'items', 'endpoints'] as const;
+    const names = [
+      'token',
+      'subscription',
+      'numbers',
+      'following',
+      'activity',
+      'items',
+      'endpoints',
+    ] as const;
     const found = Object.fromEntries(names.map((name) => [name, finding]));
     const findings = found as Record<(typeof names)[number], typeof finding>;
     for (const code of FAILURE_CODES) {

@@ -1,13 +1,7 @@
 import { expect, test } from 'vitest';
 import { execute } from '../../../../src/platform/postgres/sql.ts';
 import { apiOfFile } from '../../api/api-harness.ts';
-import {
-  authorizedLink,
-  newCustomer,
-  newLink,
-  run,
-  setupStack,
-} from '../../setup-links/setup-stack.ts';
+import { authorizedLink, newCustomer, newLink, run, setupStack } from '../../setup-links/setup-stack.ts';
 import { newUser } from '../portal-browser.ts';
 
 const PAGE = '/portal/operator/setup-links';
@@ -16,7 +10,9 @@ const api = apiOfFile();
 
 /** The rows of the list: link, state, step, WABA, workflow. */
 function rowsOf(body: string) {
-  const rows = [...body.matchAll(/<tr role="row"[^>]*>(?<row>.*?)<\/tr>/gs)].map((match) => match.groups?.row ?? '');
+  const rows = [...body.matchAll(/<tr role="row"[^>]*>(?<row>.*?)<\/tr>/gs)].map(
+    (match) => match.groups?.row ?? '',
+  );
   const cells = rows.map((row) => [...row.matchAll(/<td[^>]*>(.*?)<\/td>/gs)].map(([, cell = '']) => cell));
   const shown = cells.filter(({ length }) => length > 0);
   return shown.map((row) => row.slice(0, 6).map((cell) => cell.replaceAll(/<[^>]*>/g, '').trim()));
