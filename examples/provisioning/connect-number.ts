@@ -11,13 +11,13 @@ export type SetupLink = {
   failure: { code: string; retryable: boolean; message: string } | null;
 };
 
-/** The address to redirect the customer's browser to, and the id to ask about later. */
+/** The address to redirect the customer's browser to, and the id to ask about later. `visit`: your id of this wish of the customer, so that it makes one link. */
 export async function connectLink(
   ask: Ask,
   { id }: Customer,
-  { successUrl, failureUrl }: { successUrl: string; failureUrl: string },
+  { visit, ...urls }: { visit: string; successUrl: string; failureUrl: string },
 ): Promise<{ id: string; url: string }> {
-  return await ask('POST', `/tenants/${id}/setup-links`, { successUrl, failureUrl });
+  return await ask('POST', `/tenants/${id}/setup-links`, urls, { 'idempotency-key': visit });
 }
 
 const OVER = ['done', 'expired', 'revoked'];

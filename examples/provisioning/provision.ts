@@ -5,7 +5,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export type Customer = { id: string; name: string; wabaId: string };
 
 /** Resolves with the body of the answer. */
-export type Ask = <Body>(method: string, path: string, body?: object) => Promise<Body>;
+export type Ask = <Body>(
+  method: string,
+  path: string,
+  body?: object,
+  headers?: Record<string, string>,
+) => Promise<Body>;
 
 const PATIENCE_MS = 120_000;
 
@@ -14,10 +19,11 @@ const PATIENCE_MS = 120_000;
  * because a process was restarted, it may have been done or not: it is asked again.
  */
 export function platformApi(url: string, platformKey: string): Ask {
-  return async (method, path, body) => {
+  return async (method, path, body, headers) => {
     const request = {
       method,
       headers: {
+        ...headers,
         authorization: `Bearer ${platformKey}`,
         ...(body !== undefined && { 'content-type': 'application/json' }),
       },
@@ -63,8 +69,13 @@ export async function suspend(ask: Ask, { id }: Customer, suspendReason: string)
   await ask('PATCH', `/tenants/${id}`, { state: 'suspended', suspendReason });
 }
 
-/** What the product knows of a tenant. */
-export type Known = { state: 'active' | 'suspended'; wabas: Set<string>; keyIds: Set<string> };
+/** What the product knows of a tenant; `numbers`: those that its people connected by links. */
+export type Known = {
+  state: 'active' | 'suspended';
+  wabas: Set<string>;
+  keyIds: Set<string>;
+  numbers: Set<string>;
+};
 
 /** An event of the feed, or of a hook, where `sequence` says what of a tenant was there before. */
 export type Event = {
@@ -72,7 +83,7 @@ export type Event = {
   sequence: number;
   tenant: { externalId: string | null } | null;
   wabaId: string | null;
-  data: { keyId?: string };
+  data: { keyId?: string; phoneNumberId?: string };
 };
 
 type Page = { data: Event[]; nextCursor: string; hasMore: boolean };
@@ -96,12 +107,18 @@ export function note(known: Map<string, Known>, { type, tenant, wabaId, data }: 
     known.delete(id);
     return;
   }
-  const one = known.get(id) ?? { state: 'active', wabas: new Set(), keyIds: new Set() };
+  const one = known.get(id) ?? {
+    state: 'active',
+    wabas: new Set(),
+    keyIds: new Set(),
+    numbers: new Set(),
+  };
   known.set(id, one);
   if (type === 'tenant.suspended') one.state = 'suspended';
   if (type === 'tenant.resumed') one.state = 'active';
   if (type === 'waba.saved' && wabaId !== null) one.wabas.add(wabaId);
   if (type === 'waba.removed' && wabaId !== null) one.wabas.delete(wabaId);
+  if (type === 'number.connected' && data.phoneNumberId !== undefined) one.numbers.add(data.phoneNumberId);
   if (type === 'key.created' && data.keyId !== undefined) one.keyIds.add(data.keyId);
   if (type === 'key.revoked' && data.keyId !== undefined) one.keyIds.delete(data.keyId);
 }

@@ -14,7 +14,7 @@ test('a customer of the product connects a number, though workers are killed in 
   const ask = platformApi(world.origin, platformKey);
   const customer = { id: 'customer-1', name: 'Customer 1', wabaId: '' };
   await ask('PUT', `/tenants/${customer.id}`, { businessName: customer.name });
-  const link = await connectLink(ask, customer, RETURNS);
+  const link = await connectLink(ask, customer, { visit: 'visit-1', ...RETURNS });
   // Upstream is slow at these, so that a worker is killed while it waits.
   const SLOW = ['waba_subscription', 'registration'] as const;
   for (const match of SLOW) await world.addFault({ match, kind: 'slow', delayMs: 600_000, times: 1 });

@@ -1,7 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import type { Page } from 'playwright-core';
 import { expect, onTestFinished, test } from 'vitest';
+import { APP } from '../../../dev/sandbox/graph/app-subscriptions.ts';
+import { startUpstreamServer } from '../../../dev/sandbox/upstream-server.ts';
+import { makeProduct } from '../../../examples/product/server.ts';
+import { connected, connectLink } from '../../../examples/provisioning/connect-number.ts';
 import {
   bringIn,
   type Customer,
@@ -15,11 +20,13 @@ import {
 } from '../../../examples/provisioning/provision.ts';
 import { query, queryValue } from '../../../src/platform/postgres/sql.ts';
 import { startApiProcess } from '../../support/application-process.ts';
+import { launchChrome } from '../../support/browser.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { eventually, startReceiver } from '../../support/webhook-receiver.ts';
 import { startWorkerProcess } from '../../support/worker-process.ts';
 import { apiOfFile } from '../api/api-harness.ts';
 import { addPlatformKey } from '../api/provisioning/platform-client.ts';
+import { dialogIn, freePort, passDialog } from '../setup/setup-world.ts';
 
 const api = apiOfFile();
 
@@ -50,19 +57,31 @@ async function each<Item, Result>(
 
 /** What the tables have of the customers. */
 async function stored(product = 'customer'): Promise<Map<string, Known>> {
-  const rows = await query<{ id: string; isSuspended: boolean; wabas: string[]; keyIds: string[] }>(
+  const rows = await query<{
+    id: string;
+    isSuspended: boolean;
+    wabas: string[];
+    keyIds: string[];
+    numbers: string[];
+  }>(
     api.database,
     `select t.external_id as id, t.suspended_at is not null as "isSuspended",
             array(select waba_id from wabas w where w.tenant_id = t.id) as wabas,
             array(select k.id::text from api_keys k join wabas w using (waba_id)
-                   where w.tenant_id = t.id and k.revoked_at is null) as "keyIds"
+                   where w.tenant_id = t.id and k.revoked_at is null) as "keyIds",
+            array(select phone_number_id from setup_links l where l.tenant_id = t.id and state = 'done') as numbers
        from tenants t where starts_with(t.external_id, :product)`,
     { product },
   );
   return new Map(
-    rows.map(({ id, isSuspended, wabas, keyIds }) => [
+    rows.map(({ id, isSuspended, wabas, keyIds, numbers }) => [
       id,
-      { state: isSuspended ? 'suspended' : 'active', wabas: new Set(wabas), keyIds: new Set(keyIds) },
+      {
+        state: isSuspended ? 'suspended' : 'active',
+        wabas: new Set(wabas),
+        keyIds: new Set(keyIds),
+        numbers: new Set(numbers),
+      },
     ]),
   );
 }
@@ -114,18 +133,68 @@ const PROGRAM = `
   await Promise.all(Array.from({ length: ${AT_ONCE} }, worker));
 `;
 
-test('the same while API, workers and programs are killed: nothing twice, nothing lost, and feed and hook give the state', async () => {
-  const customers = customersOf('shop', '9600000000');
+/** The customer at Meta, and in the product. */
+async function startOutside() {
+  const [port, own] = [await freePort(), await freePort()];
+  const [url, origin] = [`http://127.0.0.1:${port}`, `http://localhost:${own}`];
+  const sandbox = await startUpstreamServer({
+    host: '127.0.0.1',
+    port: 0,
+    appSecret: 'test-app-secret',
+    verifyToken: 'test-verify-token',
+    ingressUrl: url,
+    now: () => Date.now(),
+  });
+  onTestFinished(() => sandbox.close());
   const settings = testSettings(api.databaseUrl, {
-    HELIOGRAPH_TEMPORAL_ADDRESS: '127.0.0.1:9',
+    HELIOGRAPH_PUBLIC_URL: url,
+    HELIOGRAPH_UPSTREAM_GRAPH_URL: sandbox.url,
+    HELIOGRAPH_UPSTREAM_APP_ID: APP.id,
+    HELIOGRAPH_UPSTREAM_SIGNUP_CONFIG_ID: '990000000000001',
+    HELIOGRAPH_PORTAL_PRODUCT_ORIGINS: origin,
     HELIOGRAPH_ENCRYPTION_KEYS: ENCRYPTION_KEYS,
     HELIOGRAPH_WEBHOOK_TIMEOUT_MS: '1000',
   });
+  const registrations = async (phoneNumberId: string | null) => {
+    const answer = await fetch(`${sandbox.url}/sandbox/requests`);
+    const { data } = (await answer.json()) as { data: { path: string }[] };
+    return data.filter(({ path }) => path.endsWith(`/${phoneNumberId}/register`)).length;
+  };
+  const returns = { successUrl: `${origin}/connected`, failureUrl: `${origin}/not-connected` };
+  return { settings, url, origin, own, returns, registrations };
+}
+
+/** A browser that begins with a link, and then goes through Meta's dialog and comes back. */
+async function beginsWith(linkUrl: string, gateway: string) {
+  const begun = await fetch(linkUrl, { method: 'POST', headers: { origin: 'null' } });
+  const dialog = dialogIn(await begun.text());
+  const cookie = begun.headers.get('set-cookie')?.split(';')[0] ?? '';
+  return async () => {
+    const back = await passDialog(dialog, 'finish');
+    const answer = await fetch(`${gateway}${back}`, { redirect: 'manual', headers: { cookie } });
+    expect(answer.status).toBe(303);
+  };
+}
+
+/** The page of the product with the portal in a frame, also when the API was killed between two clicks. */
+async function opensFrame(page: Page, origin: string, killed: () => Promise<void>): Promise<void> {
+  await page.goto(`${origin}/webhooks`);
+  const frame = page.frameLocator('iframe');
+  await frame.getByRole('heading', { name: 'Webhook Settings' }).waitFor();
+  await killed();
+  await frame.getByRole('link', { name: 'Add endpoint' }).first().click();
+  await frame.getByRole('button', { name: 'Add' }).waitFor();
+}
+
+test('the same while API, workers and programs are killed, a number is connected by link and the portal opened in a frame: nothing twice, nothing lost, and feed and hook give the state', async () => {
+  const customers = customersOf('shop', '9600000000');
+  const { settings, url, origin, own, returns, registrations } = await startOutside();
   const { platformKey } = await addPlatformKey(api.database);
-  let server = await startApiProcess(settings);
+  const { port } = new URL(url);
+  let server = await startApiProcess(settings, port);
   let worker = startWorkerProcess(settings);
   onTestFinished(async () => void (await Promise.all([server.kill(), worker.kill()])));
-  const { url } = server;
+  const [linked] = customers as [Customer, ...Customer[]];
   const receiver = await startReceiver();
   onTestFinished(() => receiver.close());
   const ask = platformApi(url, platformKey);
@@ -150,18 +219,40 @@ test('the same while API, workers and programs are killed: nothing twice, nothin
       await queryValue(api.database, `select count(*) from tenants where starts_with(external_id, 'shop')`),
     );
   let programs = [await startProgram(), await startProgram()];
+  const link = async () => await connectLink(ask, linked, { visit: 'visit-42', ...returns });
+  let comeBack: (() => Promise<void>) | null = null;
   for (const most of [30, 90, 150]) {
     await eventually(`${most} tenants`, async () => (await tenants()) >= most);
+    const { url: linkUrl } = await link();
+    comeBack ??= await beginsWith(linkUrl, url);
     const [dying, other] = programs;
     dying?.child.kill('SIGKILL');
     await Promise.all([server.kill(), worker.kill(), dying?.ended]);
-    server = await startApiProcess(settings, new URL(url).port);
+    server = await startApiProcess(settings, port);
     worker = startWorkerProcess(settings);
+    if (most === 30) await comeBack();
     // As a program that is started again: it has nothing but its list.
     programs = [...(other ? [other] : []), await startProgram()];
     cursor = await follow(ask, known, cursor);
   }
   for (const { ended } of programs) expect(await ended).toEqual([0, null]);
+
+  const { id: linkId } = await link();
+  const done = await connected(ask, linked, linkId, 200);
+  expect(done).toMatchObject({ state: 'done', failure: null });
+  expect(await registrations(done.phoneNumberId)).toBe(1);
+  const user = { externalId: 'u_17', email: 'asha@store.example', name: 'Asha' };
+  const signedIn = () => ({ tenant: linked.id, user });
+  const product = makeProduct({ gateway: url, platformKey, origin, signedIn }).listen(own, '127.0.0.1');
+  const chrome = await launchChrome();
+  onTestFinished(async () => {
+    await chrome.close();
+    product.close();
+  });
+  await opensFrame(await chrome.newPage(), origin, async () => {
+    await server.kill();
+    server = await startApiProcess(settings, port);
+  });
 
   const keys = printed
     .join('')
@@ -177,7 +268,10 @@ test('the same while API, workers and programs are killed: nothing twice, nothin
 
   const state = await stored('shop');
   expect(state.size).toBe(customers.length);
-  for (const { wabas } of state.values()) expect(wabas.size).toBe(1);
+  for (const [id, { wabas }] of state) expect([id, wabas.size]).toEqual([id, id === linked.id ? 2 : 1]);
+  expect([...(state.get(linked.id)?.numbers ?? [])]).toEqual([done.phoneNumberId]);
+  const links = `/tenants/${linked.id}/setup-links`;
+  expect((await ask<{ data: object[] }>('GET', links)).data).toHaveLength(1);
   await follow(ask, known, cursor);
   expect(ofShop(known)).toEqual(state);
   await eventually('the hook has all', () => ofShop(fromHook(receiver.received)), { is: state });
