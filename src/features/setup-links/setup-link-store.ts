@@ -265,7 +265,7 @@ export async function listLinksInDialog(
   );
 }
 
-/** Unless the link has gone on, or is about to: whoever has it locked knows more. */
+/** Unless the link has gone on, or is about to: another transaction has it locked then. */
 export async function markCodeLost(trx: Transaction, id: string, failure: SetupFailure): Promise<void> {
   await execute(
     trx,
