@@ -68,7 +68,8 @@ function stepsOf(visit: SetupVisit, found: WabaFindings): Step[] {
 
 function stepItem({ title, findings, todo, from, button }: Step, isDone: boolean, retryPath: string): Markup {
   const rows: Child[] = findings.map(
-    ({ status, question, detail }) => html`<p>${SIGNS[status]} ${inPublicWords(question)} <strong>${inPublicWords(detail)}</strong></p>`,
+    ({ status, question, detail }) =>
+      html`<p>${SIGNS[status]} ${inPublicWords(question)} <strong>${inPublicWords(detail)}</strong></p>`,
   );
   const form =
     from !== undefined &&
