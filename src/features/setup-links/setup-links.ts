@@ -10,7 +10,6 @@ import { NO_SUCH_NUMBER } from '../accounts/accounts.ts';
 import { findNumberOwners } from '../accounts/number-owners.ts';
 import { checkProductUrl } from '../accounts/product-urls.ts';
 import { SUSPENDED } from '../accounts/suspension.ts';
-import { SEND_REFUSALS } from '../messages/send/send-refusals.ts';
 import {
   countOpenSetupLinks,
   ENDED,
@@ -93,7 +92,7 @@ function sameLink(link: SetupLink, wanted: SetupLinkWanted): SetupLink {
   const isSame =
     hours === wanted.expiresInHours && JSON.stringify(asked(link)) === JSON.stringify(asked(wanted));
   if (isSame) return link;
-  throw new RequestError('idempotency_key_reused', SEND_REFUSALS.idempotency_key_reused);
+  throw new RequestError('idempotency_key_reused', 'The Idempotency-Key was used with another body.');
 }
 
 export function notConfigured(): RequestError {
