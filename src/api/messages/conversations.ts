@@ -11,10 +11,7 @@ import {
   type ServiceWindow,
   serviceWindows,
 } from '../../features/messages/conversations/conversations.ts';
-import {
-  listConversationMessages,
-  listNewestMessages,
-} from '../../features/messages/conversations/message-list.ts';
+import { listNewestMessages } from '../../features/messages/conversations/message-list.ts';
 import { findThread } from '../../features/messages/conversations/thread.ts';
 import { OptOutMark } from '../customers/opt-out-mark.ts';
 import { notFound } from '../errors/api-error.ts';
@@ -66,7 +63,7 @@ const Conversation = named('Conversation', {
     lastInboundAt: nullable(dateTime(), '2026-11-21T09:29:58.000Z'),
     lastCallAt: nullable(dateTime()),
   }),
-  /** The newest; in lists null where it is larger than 64 KiB. */
+  /** What was said last: no scheduled message before it is sent. Null where it is larger than 64 KiB. */
   lastMessage: nullable(Message, exampleOf(Message)),
 });
 
@@ -139,7 +136,7 @@ export const listAllConversations = restOperation({
   scope: 'read',
   summary: 'List conversations',
   description:
-    'The most recently active first, each with its newest message and whether the customer service window is open.',
+    'The most recently active first, each with the message that was sent or received last, and whether the customer service window is open. A scheduled message counts once it is sent.',
   tag: 'Conversations',
   query: ConversationQuery,
   answers: {
@@ -267,18 +264,18 @@ export const getConversation = restOperation({
   scope: 'read',
   summary: 'Get a conversation',
   description:
-    'With its newest message, how many there are, and whether the customer service window is open.',
+    'With the message that was sent or received last, how many there are, and whether the customer service window is open.',
   tag: 'Conversations',
   ...objectPath('The id of the conversation.', '42'),
   answers: { 200: { schema: DetailedConversation, description: 'The conversation.' } },
   run: async ({ database, wabaId, mediaUrls, reply }, { id }) => {
-    const [conversation, thread, newest] = await Promise.all([
+    const [conversation, thread] = await Promise.all([
       findConversation(database, wabaId, id),
       findThread(database, wabaId, id),
-      listConversationMessages(database, wabaId, id, { order: 'desc', afterId: null, limit: 1 }),
     ]);
-    if (conversation === null || newest === null) throw notFound();
-    const [lastMessage] = await messageTexts(database, wabaId, newest.messages, mediaUrls);
+    if (conversation === null) throw notFound();
+    const newest = await listNewestMessages(database, wabaId, [conversation.id]);
+    const [lastMessage] = await messageTexts(database, wabaId, newest, mediaUrls);
     const inGroup = conversation.groupId === null ? [] : await listGroupMembers(database, conversation.id);
     const members = { ...membersOf(conversation), ...detailedGroup(conversation, inGroup), thread };
     return sendJsonText(reply, withLastMessage(members, lastMessage));

@@ -1,5 +1,5 @@
 import { columnsOf } from '../../platform/postgres/arrays.ts';
-import type { Transaction } from '../../platform/postgres/database.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query, queryValue } from '../../platform/postgres/sql.ts';
 import { moveMember } from './groups.ts';
 import { gatherOptOuts } from './kept-opt-outs.ts';
@@ -142,7 +142,8 @@ async function mergeConversations(trx: Transaction, kept: string, dropped: strin
   await execute(
     trx,
     `update conversations k set last_message_at = greatest(k.last_message_at, d.last_message_at),
-            last_call_at = greatest(k.last_call_at, d.last_call_at)
+            last_call_at = greatest(k.last_call_at, d.last_call_at), last_later_at = greatest(k.last_later_at, d.last_later_at),
+            last_later_id = case when coalesce(d.last_later_at > k.last_later_at, k.last_later_at is null) then d.last_later_id else k.last_later_id end
        from conversations d where k.id = :kept and d.id = :dropped`,
     { kept, dropped },
   );
@@ -162,6 +163,12 @@ const PARTNERS = {
   group: { column: 'group_id', type: 'text', current: 'group_id is not null' },
 } as const;
 
+/** Of a conversation that a message is put into: now, or later, when the message is sent. */
+export type Activity = 'now' | 'later';
+
+/** SQL. An update that changes nothing locks the row. */
+const LAST_ACTIVE = { now: 'clock_timestamp()', later: 'conversations.last_message_at' };
+
 export type ConversationPair = { wabaId: string; phoneNumberId: string; partnerId: string };
 
 /**
@@ -172,6 +179,7 @@ export async function openConversations(
   trx: Transaction,
   kind: keyof typeof PARTNERS,
   pairs: readonly ConversationPair[],
+  activity: Activity = 'now',
 ): Promise<(Omit<ConversationPair, 'wabaId'> & { id: string })[]> {
   if (pairs.length === 0) return [];
   const { column, type, current } = PARTNERS[kind];
@@ -179,7 +187,7 @@ export async function openConversations(
     trx,
     `insert into conversations (waba_id, phone_number_id, ${column}, last_message_at)
      select *, clock_timestamp() from unnest(:wabaId::text[], :phoneNumberId::text[], :partnerId::${type}[])
-     on conflict (phone_number_id, ${column}) where ${current} do update set last_message_at = clock_timestamp()
+     on conflict (phone_number_id, ${column}) where ${current} do update set last_message_at = ${LAST_ACTIVE[activity]}
      returning id, phone_number_id as "phoneNumberId", ${column} as "partnerId"`,
     columnsOf(pairs, 'wabaId', 'phoneNumberId', 'partnerId'),
   );
@@ -226,21 +234,36 @@ export async function touchConversations(trx: Transaction, ids: readonly string[
   );
 }
 
-/** Notes that a message comes now; null: there is no conversation. */
+/** Null: there is no conversation. */
 export async function lockKnownConversation(
   trx: Transaction,
   wabaId: string,
   phoneNumberId: string,
   { waId, userId }: { waId: string | null; userId: string | null },
+  activity: Activity,
 ): Promise<string | null> {
   const column = waId === null ? 'user_id' : 'wa_id';
   return await queryValue<string>(
     trx,
-    `update conversations c set last_message_at = clock_timestamp() from contacts p
-      where p.waba_id = :wabaId and p.${column} = :waId and c.phone_number_id = :phoneNumberId and c.contact_id = p.id
-        and c.merged_into is null
-     returning c.id`,
+    `update conversations set last_message_at = ${LAST_ACTIVE[activity]} from contacts p
+      where p.waba_id = :wabaId and p.${column} = :waId and phone_number_id = :phoneNumberId and contact_id = p.id
+        and merged_into is null
+     returning conversations.id`,
     { wabaId, waId: waId ?? userId ?? '', phoneNumberId },
+  );
+}
+
+/** Notes that a message which was put into it before is sent now. */
+export async function noteLaterMessage(
+  database: Database,
+  conversationId: string,
+  messageId: string,
+): Promise<void> {
+  await execute(
+    database,
+    `update conversations set last_message_at = clock_timestamp(), last_later_at = clock_timestamp(), last_later_id = :messageId
+      where id = (select coalesce(merged_into, id) from conversations where id = :conversationId)`,
+    { conversationId, messageId },
   );
 }
 

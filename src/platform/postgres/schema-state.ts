@@ -35,6 +35,7 @@ import * as setupLinks from './migrations/0027-setup-links.ts';
 import * as oneSender from './migrations/0028-one-sender-of-alerts-and-hooks.ts';
 import * as usageChanges from './migrations/0029-usage-changes-keep-pages.ts';
 import * as stopsOfOptOuts from './migrations/0030-stops-of-opt-outs.ts';
+import * as laterMessages from './migrations/0031-later-messages.ts';
 import { query } from './sql.ts';
 
 /** One that sets `transaction` to false runs without one, as a concurrent index needs it. */
@@ -78,6 +79,7 @@ export const MIGRATIONS: Migrations = {
   },
   '0029-usage-changes-keep-pages': { up: usageChanges.up, down: usageChanges.down },
   '0030-stops-of-opt-outs': { up: stopsOfOptOuts.up, down: stopsOfOptOuts.down },
+  '0031-later-messages': { up: laterMessages.up, down: laterMessages.down },
 };
 
 export type SchemaState = {

@@ -1,12 +1,13 @@
 import type { Database } from '../../../platform/postgres/database.ts';
 import { query } from '../../../platform/postgres/sql.ts';
 import { NOT_WRITTEN } from './conversations.ts';
+import { LAST_MESSAGE } from './last-message.ts';
 
 /** What a list shows of a conversation beside its customer. */
 export type ConversationPreview = {
   id: string;
   displayPhoneNumber: string;
-  /** Its newest message; null without one. `content` is null where it is large. */
+  /** What was said last; null: nothing yet. `content` is null where it is large. */
   direction: 'inbound' | 'outbound' | null;
   type: string | null;
   content: string | null;
@@ -32,7 +33,7 @@ export async function previewConversations(
        join phone_numbers n on n.phone_number_id = c.phone_number_id
        left join lateral (
          select direction, type, case when octet_length(content) <= ${MAX_CONTENT_BYTES} then content end as content
-           from messages where conversation_id = c.id order by id desc limit 1) as last on true
+           from messages where id = (${LAST_MESSAGE})) as last on true
       cross join lateral (
         select max(k.created_at) as at
           from (select direction, type, created_at from messages

@@ -3,6 +3,7 @@ import { query, queryOne, queryValue } from '../../../platform/postgres/sql.ts';
 import type { MessageOrigin } from '../app-messages.ts';
 import type { ShownState } from '../send/outbound-messages.ts';
 import { SHOWN_STATE } from '../send/scheduled-messages.ts';
+import { LAST_MESSAGE } from './last-message.ts';
 
 /** Null means no restriction; `until` is exclusive. */
 export type MessageFilter = {
@@ -56,7 +57,7 @@ export async function listConversationMessages(
   return { messages, hasMore: scanEnd !== null, position: scanEnd ?? position };
 }
 
-/** The newest message of each of these conversations, none of which is merged. One that is larger than 64 KiB is left out. */
+/** What was said last in each of these conversations, none of which is merged. A message that is larger than 64 KiB is left out. */
 export async function listNewestMessages(
   database: Database,
   wabaId: string,
@@ -65,12 +66,10 @@ export async function listNewestMessages(
   return await query<ConversationMessage>(
     database,
     `select ${MESSAGE_COLUMNS}, m.content
-       from unnest(cast(:conversationIds as bigint[])) as c (id)
-      cross join lateral (
-        select x.id from messages x where x.conversation_id = c.id order by x.id desc limit 1) as newest
+       from conversations c cross join lateral (${LAST_MESSAGE}) as newest
        join messages m on m.id = newest.id and m.waba_id = :wabaId
        ${MESSAGE_JOINS}
-      where octet_length(m.content) <= ${MAX_CONTENT_BYTES}`,
+      where c.id = any (cast(:conversationIds as bigint[])) and octet_length(m.content) <= ${MAX_CONTENT_BYTES}`,
     { wabaId, conversationIds },
   );
 }

@@ -6,6 +6,7 @@ import {
   tokenProblemOf,
   tryNoteTokenRefused,
 } from '../../accounts/access-tokens.ts';
+import { noteLaterMessage } from '../../customers/customers.ts';
 import { pausedForToken } from '../broadcasts/pause-for-token.ts';
 import { pathAfterRefusal } from './marketing-path.ts';
 import { withUpstreamMedia } from './message-content.ts';
@@ -126,6 +127,7 @@ async function attempt(
     await untilRecorded(() => recordFailed(database, input, ended));
     return { outcome: 'failed', summary: sendErrorText(ended) };
   }
+  if (turn.isScheduled) await noteLaterMessage(database, turn.conversationId, input.messageId);
   const payload = upstreamMedia.size === 0 ? payloadJson : withUpstreamMedia(payloadJson, upstreamMedia);
   const first = await sender.sendMessage(phoneNumberId, payload, token, upstreamPath);
   const other = await pathAfterRefusal(database, turn, first);

@@ -52,7 +52,8 @@ export async function queueMessage(
     if (ofBroadcast !== undefined && !(await takeRecipient(trx, ofBroadcast))) return null;
     const recipient = recipientOf(request);
     const { phoneNumberId } = request;
-    const conversationId = await lockRecipientConversation(trx, wabaId, phoneNumberId, recipient);
+    const activity = times === null && ofBroadcast === undefined ? 'now' : 'later';
+    const conversationId = await lockRecipientConversation(trx, wabaId, phoneNumberId, recipient, activity);
     await refuseOptedOut(trx, { wabaId, conversationId, message: request, upstreamPath, category });
     await refuseBeyondLimits(trx, account, conversationId);
     // Drawn under the lock on the conversation, so that its ids are in the order of commits.

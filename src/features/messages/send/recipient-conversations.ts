@@ -1,6 +1,7 @@
 import { shardOf } from '../../../engine/inbox/shards.ts';
 import type { Transaction } from '../../../platform/postgres/database.ts';
 import {
+  type Activity,
   type ConversationPair,
   findContacts,
   lockKnownConversation,
@@ -26,14 +27,17 @@ export async function lockRecipientConversation(
   wabaId: string,
   phoneNumberId: string,
   recipient: Recipient,
+  activity: Activity = 'now',
 ): Promise<string> {
-  if ('groupId' in recipient)
+  if ('groupId' in recipient) {
     // Opened by the statement that locks it: nothing else has to be known of a group.
-    return await openedConversation(trx, 'group', { wabaId, phoneNumberId, partnerId: recipient.groupId });
+    const pair = { wabaId, phoneNumberId, partnerId: recipient.groupId };
+    return await openedConversation(trx, 'group', pair, activity);
+  }
   const known = await actualPerson(trx, wabaId, recipient);
   return (
-    (await lockKnownConversation(trx, wabaId, phoneNumberId, known)) ??
-    (await openConversation(trx, wabaId, phoneNumberId, known))
+    (await lockKnownConversation(trx, wabaId, phoneNumberId, known, activity)) ??
+    (await openConversation(trx, wabaId, phoneNumberId, known, activity))
   );
 }
 
@@ -41,8 +45,9 @@ async function openedConversation(
   trx: Transaction,
   kind: 'contact' | 'group',
   pair: ConversationPair,
+  activity: Activity,
 ): Promise<string> {
-  const [conversation] = await openConversations(trx, kind, [pair]);
+  const [conversation] = await openConversations(trx, kind, [pair], activity);
   if (conversation === undefined) throw new Error('the conversation was not opened');
   return conversation.id;
 }
@@ -52,9 +57,10 @@ async function openConversation(
   wabaId: string,
   phoneNumberId: string,
   recipient: Person,
+  activity: Activity,
 ): Promise<string> {
   const partnerId = await contactIdOf(trx, wabaId, recipient);
-  return await openedConversation(trx, 'contact', { wabaId, phoneNumberId, partnerId });
+  return await openedConversation(trx, 'contact', { wabaId, phoneNumberId, partnerId }, activity);
 }
 
 /**

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { noteOptOut } from '../../../../src/features/customers/tenant-opt-outs.ts';
+import { previewConversations } from '../../../../src/features/messages/conversations/conversation-previews.ts';
 import { takeSendTurn } from '../../../../src/features/messages/send/outbound-messages.ts';
 import {
   cancelScheduled,
@@ -10,7 +11,7 @@ import { heldBySchedule } from '../../../../src/features/messages/send/scheduled
 import { drawSendTime, numberPace } from '../../../../src/features/messages/send/send-pacing.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
-import { execute, query, queryValue } from '../../../../src/platform/postgres/sql.ts';
+import { execute, query, queryColumn, queryValue } from '../../../../src/platform/postgres/sql.ts';
 import { ifOpen } from '../../../../src/platform/temporal/workflow-states.ts';
 import { wakeTask } from '../../../../src/platform/temporal/workflow-tasks.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';
@@ -102,6 +103,48 @@ test('a cancelled message is not sent, and its run ends', async () => {
   );
   const events = await query(stack.database, 'select 1 from events where waba_id = :wabaId', mine());
   expect([events, await stack.sendRequests()]).toEqual([[], []]);
+});
+
+test('what is scheduled is the last of its conversation, and moves that in the list, once it is sent', async () => {
+  const [asha, ben, cara] = ['+12025550143', '+12025550144', '+12025550145'];
+  const now = async (to: string | undefined) => {
+    const { body } = await stack.send({ ...textTo(), ...CONSENTED, to });
+    expect(body.state).toBe('accepted');
+    return [to, String(body.serviceMessageId)];
+  };
+  type Shown = { customer: { waId: string }; lastMessage: { serviceMessageId: string } | null };
+  const lastOf = ({ customer, lastMessage }: Shown) => [
+    `+${customer.waId}`,
+    lastMessage?.serviceMessageId ?? null,
+  ];
+  /** The conversations in the order of the list, each with its last message, which its own page agrees with. */
+  const shown = async () => {
+    const { data } = (await askApi(stack, '/api/external/conversations', {})).body;
+    for (const { id, lastMessage } of data) {
+      const own = await askApi(stack, `/api/external/conversations/${id}`, {});
+      expect(own.body.lastMessage).toEqual(lastMessage);
+      const preview = (await previewConversations(stack.database, stack.wabaId, [id])).get(id);
+      expect(preview?.content ?? null).toEqual(lastMessage === null ? null : expect.any(String));
+    }
+    return data.map(lastOf);
+  };
+  const toAsha = await now(asha);
+  const later = await schedule(inMs(HOUR_MS), { to: asha });
+  const toBen = await now(ben);
+  const dropped = await schedule(inMs(HOUR_MS), { to: asha });
+  const toCara = await schedule(inMs(HOUR_MS), { to: cara });
+  expect(await shown()).toEqual([[cara, null], toBen, toAsha]);
+  await cancel(dropped);
+  const again = await now(asha);
+  expect(await shown()).toEqual([again, [cara, null], toBen]);
+  await now(ben);
+  await moveTo(later, inMs(100));
+  await eventually('it is sent', async () => (await stateOf(later)) === 'accepted');
+  expect((await shown())[0]).toEqual([asha, later]);
+  const newest = await now(asha);
+  expect((await shown())[0]).toEqual(newest);
+  await cancel(toCara);
+  expect((await shown()).at(-1)).toEqual([cara, null]);
 });
 
 test('a move replaces the run that waits: earlier, it leaves at its new time', async () => {
@@ -267,10 +310,20 @@ test('start and cancel raced 1,000 times: one of them wins', async () => {
 
 /** Scheduled messages whose time has come, each to its own customer. */
 async function manyDue(count: number): Promise<string[]> {
-  const { database, wabaId, number } = stack;
+  const { wabaId, number } = stack;
   const first = await schedule();
-  return await query<{ id: string }>(
-    database,
+  const ids: string[] = [];
+  // No statement outlasts its limit on a slow machine.
+  for (let left = count; left > 0; left -= MADE_AT_ONCE)
+    ids.push(...(await makeDue({ count: Math.min(left, MADE_AT_ONCE), first, wabaId, number })));
+  return ids;
+}
+
+const MADE_AT_ONCE = 5_000;
+
+async function makeDue(made: { count: number; first: string; wabaId: string; number: string }) {
+  return await queryColumn<string>(
+    stack.database,
     `with made as (
        insert into messages (waba_id, phone_number_id, conversation_id, direction, type, content)
        select waba_id, phone_number_id, conversation_id, direction, type, content
@@ -281,8 +334,8 @@ async function manyDue(count: number): Promise<string[]> {
      )
      insert into scheduled_messages (message_id, waba_id, phone_number_id, send_at, paced_at)
      select id, :wabaId, :number, now(), now() from made returning message_id as id`,
-    { count, first, wabaId, number },
-  ).then((rows) => rows.map(({ id }) => id));
+    made,
+  );
 }
 
 test('scheduled messages of a number leave others their part of its pace', async () => {
