@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { addRecipients } from '../../../features/messages/broadcasts/broadcast-lines.ts';
 import { RECIPIENT_STATES } from '../../../features/messages/broadcasts/broadcast-recipients.ts';
 import { recipientsOf } from '../../../features/messages/broadcasts/broadcasts.ts';
-import { PAGE_PARAMETERS, readPage } from '../../external/page.ts';
+import { PAGE_PARAMETERS, walkOf } from '../../external/page.ts';
 import { closed, listOf, optionalParameter } from '../../external/schema-kit.ts';
 import { restOperation } from '../../operations/operation.ts';
 import { AddedRecipients, BroadcastRecipient, NewRecipients, OF_BROADCAST } from './broadcast-schemas.ts';
@@ -68,7 +68,7 @@ const list = restOperation({
   scope: 'read',
   summary: 'List the recipients of a broadcast',
   description:
-    'In the order in which they were added, with how far the message of each is. `errorCode` of a failed one is upstream’s code, or the service’s own.',
+    'In the order in which they were added, with how far the message of each is. `errorCode` of a failed one is upstream’s code, or the service’s own. A page looks at 5,000 recipients at most: with `state` it may hold few or none although `hasMore` is true.',
   ...OF_BROADCAST,
   query: closed({
     ...PAGE_PARAMETERS,
@@ -76,20 +76,18 @@ const list = restOperation({
   }),
   answers: { 200: { description: 'A page of recipients.', schema: listOf(BroadcastRecipient) } },
   run: async (call, { id, state = null, ...page }) => {
-    const { rows, ...rest } = await readPage(call, page, {
-      name: `recipients ${JSON.stringify([id, state])}`,
-      find: ([afterId = null], { limit = 100 }) =>
-        recipientsOf(call.tools, { wabaId: call.wabaId, broadcastId: id }, { state, afterId, limit }),
-      position: (row) => [row.id],
-    });
-    const data = rows.map(({ recipient, ref, state: reached, messageId, code }) => ({
+    const { cursors, tools, wabaId } = call;
+    const { after, limit, nextCursor } = walkOf(cursors, [wabaId, 'recipients', id], page, { state });
+    const walk = { state, afterId: after[0] ?? null, limit };
+    const { recipients, hasMore, position } = await recipientsOf(tools, { wabaId, broadcastId: id }, walk);
+    const data = recipients.map(({ recipient, ref, state: reached, messageId, code }) => ({
       to: recipient,
       ref,
       state: reached,
       serviceMessageId: messageId,
       errorCode: code,
     }));
-    return { data, ...rest };
+    return { data, hasMore, nextCursor: nextCursor(position === null ? null : [position], hasMore) };
   },
 });
 

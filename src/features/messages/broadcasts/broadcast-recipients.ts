@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../../../platform/postgres/database.ts';
-import { execute, query, queryColumn } from '../../../platform/postgres/sql.ts';
+import { execute, query, queryColumn, queryValue } from '../../../platform/postgres/sql.ts';
 import type { BodyParameters } from './broadcast-message.ts';
 
 /**
@@ -138,8 +138,8 @@ const ERROR_CODE = `coalesce(substring(f.content from '"errors"[^}]*"code"\\s*:\
 
 const OPTED_OUT = `o.error like '{"code":"recipient_opted_out"%'`;
 
-/** SQL: recipients of a broadcast with how far each is; `where` is SQL over `r`. */
-function judged(where: string): string {
+/** SQL: how far each of these recipients of a broadcast is; `rows` is SQL. */
+function judged(rows: string): string {
   return `select r.id, r.recipient, r.ref, r.message_id, o.created_at,
       case when r.state = 'pending' and b.state = 'cancelled' or sm.cancelled_at is not null then 'cancelled'
            when o.message_id is null or ${OPTED_OUT} then case when r.state = 'pending' then 'pending' else 'suppressed' end
@@ -149,14 +149,15 @@ function judged(where: string): string {
            when s.status in ('delivered', 'read', 'failed') then s.status
            else 'accepted' end as state,
       ${ERROR_CODE} as code
-    from broadcast_recipients r join broadcasts b on b.id = r.broadcast_id
+    from (${rows}) as r join broadcasts b on b.id = r.broadcast_id
     left join outbound_messages o on o.message_id = r.message_id
     left join scheduled_messages sm on sm.message_id = r.message_id
     left join message_states s on s.phone_number_id = o.phone_number_id and s.upstream_id = o.upstream_id
     left join message_statuses f on s.status = 'failed' and f.phone_number_id = o.phone_number_id
-          and f.upstream_id = o.upstream_id and f.status = 'failed' and f.participant = ''
-   where r.broadcast_id = :broadcastId ${where}`;
+          and f.upstream_id = o.upstream_id and f.status = 'failed' and f.participant = ''`;
 }
+
+const ALL = 'select * from broadcast_recipients where broadcast_id = :broadcastId';
 
 export type RecipientCounts = Record<RecipientState, number> & { failedByCode: Record<string, number> };
 
@@ -164,7 +165,7 @@ export async function countRecipients(database: Database, broadcastId: string): 
   const rows = await query<{ state: RecipientState; code: string | null; n: number }>(
     database,
     `select state, case when state = 'failed' then code end as code, cast(count(*) as integer) as n
-       from (${judged('')}) as j group by 1, 2 order by n desc, code`,
+       from (${judged(ALL)}) as j group by 1, 2 order by n desc, code`,
     { broadcastId },
   );
   const states = Object.fromEntries(RECIPIENT_STATES.map((state) => [state, 0]));
@@ -186,19 +187,43 @@ export type Recipient = {
   code: string | null;
 };
 
-/** Those behind `afterId`, in the order in which they were added. */
+export type RecipientWalk = { state: RecipientState | null; afterId: string | null; limit: number };
+
+export type RecipientPage = {
+  recipients: Recipient[];
+  hasMore: boolean;
+  /** Where the next page begins: the last id that was looked at; null when there was none. */
+  position: string | null;
+};
+
+/** So many are looked at for one page: how far a recipient is, its message says, and no index. */
+const MOST_LOOKED_AT = 5_000;
+
+/** Those behind `afterId`, in the order in which they were added. A page may hold fewer than `limit` although there are more. */
 export async function listRecipients(
   database: Database,
   broadcastId: string,
-  { state, afterId, limit }: { state: RecipientState | null; afterId: string | null; limit: number },
-): Promise<Recipient[]> {
-  return await query<Recipient>(
+  { state, afterId, limit }: RecipientWalk,
+): Promise<RecipientPage> {
+  // What has no message is found by an index of its own.
+  const some = `${ALL} ${state === 'pending' ? `and state = 'pending'` : ''}
+    and id > coalesce(cast(:afterId as bigint), 0) order by id limit ${MOST_LOOKED_AT}`;
+  const found = await query<Recipient>(
     database,
     `select id, recipient, ref, message_id as "messageId", state, case when state = 'failed' then code end as code
-       from (${judged('and r.id > coalesce(cast(:afterId as bigint), 0)')}) as j
+       from (${judged(some)}) as j
       where cast(:state as text) is null or state = :state order by id limit :limit`,
-    { broadcastId, state, afterId, limit },
+    { broadcastId, state, afterId, limit: limit + 1 },
   );
+  const recipients = found.slice(0, limit);
+  const position = recipients.at(-1)?.id ?? afterId;
+  if (found.length > limit) return { recipients, hasMore: true, position };
+  const end = await queryValue<string>(
+    database,
+    `select id from (${some}) as looked offset ${MOST_LOOKED_AT - 1}`,
+    { broadcastId, afterId },
+  );
+  return { recipients, hasMore: end !== null, position: end ?? position };
 }
 
 /** What came of the last messages since a time: newest first, at most `limit`; those under way are no outcome. */
@@ -209,10 +234,10 @@ export async function lastOutcomes(
   return await query(
     database,
     `select state, code
-       from (${judged(`and r.state = 'queued' and r.id < coalesce(
+       from (${judged(`${ALL} and state = 'queued' and id < coalesce(
                (select p.id from broadcast_recipients p where p.broadcast_id = :broadcastId and p.state = 'pending' order by p.id limit 1),
-               9223372036854775807) and o.created_at >= :since`)}) as j
-      where state not in ('queued', 'suppressed', 'cancelled') order by id desc limit :limit`,
+               9223372036854775807)`)}) as j
+      where created_at >= :since and state not in ('queued', 'suppressed', 'cancelled') order by id desc limit :limit`,
     { broadcastId, since, limit },
   );
 }

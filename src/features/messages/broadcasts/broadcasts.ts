@@ -9,9 +9,9 @@ import { lookAtTemplate } from '../send/sent-template.ts';
 import { messageTo } from './broadcast-message.ts';
 import {
   listRecipients,
-  type Recipient,
   type RecipientCounts,
-  type RecipientState,
+  type RecipientPage,
+  type RecipientWalk,
 } from './broadcast-recipients.ts';
 import {
   type Broadcast,
@@ -138,10 +138,10 @@ export async function broadcastsOf(
 export async function recipientsOf(
   { database }: Pick<BroadcastTools, 'database'>,
   { wabaId, broadcastId }: { wabaId: string; broadcastId: string },
-  page: { state: RecipientState | null; afterId: string | null; limit: number },
-): Promise<Recipient[]> {
+  walk: RecipientWalk,
+): Promise<RecipientPage> {
   const { id } = await knownBroadcast(database, wabaId, broadcastId);
-  return await listRecipients(database, id, page);
+  return await listRecipients(database, id, walk);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import {
   lastOutcomes,
+  listRecipients,
   nextPending,
 } from '../../../../src/features/messages/broadcasts/broadcast-recipients.ts';
 import {
@@ -18,6 +19,22 @@ import { databaseOfFile } from '../../../support/test-database.ts';
 
 const store = databaseOfFile();
 
+/** A million with HELIOGRAPH_TEST_RECIPIENTS=1000000, in broadcasts of 100,000, to see the plans of a full table. */
+const RECIPIENTS = Number(process.env.HELIOGRAPH_TEST_RECIPIENTS ?? 20_000);
+const LARGEST = 100_000;
+
+/** Messages of a part of the recipients, which upstream has reported as read. */
+const SENT = `with c as (insert into contacts (waba_id, wa_id) values (:wabaId, cast(:id as text) || '.' || cast(:from as text)) returning id),
+          v as (insert into conversations (waba_id, phone_number_id, contact_id) select :wabaId, :number, id from c returning id),
+          m as (insert into messages (waba_id, phone_number_id, conversation_id, direction, upstream_id, type, content)
+                select :wabaId, :number, v.id, 'outbound', 'wamid.' || cast(:id as text) || '.' || n, 'template', '{}'
+                  from v, generate_series(cast(:from as integer), cast(:to as integer)) as n returning id, upstream_id),
+          o as (insert into outbound_messages (message_id, waba_id, phone_number_id, recipient, state, upstream_id)
+                select id, :wabaId, :number, '1', 'accepted', upstream_id from m),
+          r as (insert into broadcast_recipients (broadcast_id, waba_id, recipient, state, message_id)
+                select cast(cast(:id as text) as bigint), :wabaId, id, 'queued', id from m)
+     insert into message_states (phone_number_id, upstream_id, status) select :number, upstream_id, 'read' from m`;
+
 /** A running broadcast: of `sent` recipients upstream has reported, `pending` have no message yet. */
 async function broadcastWith(tenant: FreshTenant, { sent, pending }: { sent: number; pending: number }) {
   const { database } = store;
@@ -29,20 +46,11 @@ async function broadcastWith(tenant: FreshTenant, { sent, pending }: { sent: num
     await addToRecipients(trx, broadcastId, sent + pending);
     return broadcastId;
   });
-  await execute(
-    database,
-    `with c as (insert into contacts (waba_id, wa_id) values (:wabaId, cast(:id as text)) returning id),
-          v as (insert into conversations (waba_id, phone_number_id, contact_id) select :wabaId, :number, id from c returning id),
-          m as (insert into messages (waba_id, phone_number_id, conversation_id, direction, upstream_id, type, content)
-                select :wabaId, :number, v.id, 'outbound', 'wamid.' || cast(:id as text) || '.' || n, 'template', '{}'
-                  from v, generate_series(1, :sent) as n returning id, upstream_id),
-          o as (insert into outbound_messages (message_id, waba_id, phone_number_id, recipient, state, upstream_id)
-                select id, :wabaId, :number, '1', 'accepted', upstream_id from m),
-          r as (insert into broadcast_recipients (broadcast_id, waba_id, recipient, state, message_id)
-                select cast(cast(:id as text) as bigint), :wabaId, id, 'queued', id from m)
-     insert into message_states (phone_number_id, upstream_id, status) select :number, upstream_id, 'read' from m`,
-    { id, wabaId, number, sent },
-  );
+  // No statement outlasts its limit on a slow machine.
+  for (let from = 1; from <= sent; from += 5_000) {
+    const part = { id, wabaId, number, from, to: Math.min(sent, from + 4_999) };
+    await execute(database, SENT, part);
+  }
   await execute(
     database,
     `insert into broadcast_recipients (broadcast_id, waba_id, recipient)
@@ -99,6 +107,48 @@ test('a small broadcast is counted at each look', async () => {
   const { database, joins } = counted(store.database);
   for (let n = 0; n < 3; n += 1) await broadcastOf({ database }, tenant.wabaId, broadcastId);
   expect(joins()).toBe(3);
+});
+
+test('recipients of a state are found page by page, each of which looks at 5,000 of a broadcast at most', {
+  timeout: 900_000,
+}, async () => {
+  const tenant = await freshTenant(store.database);
+  for (let n = LARGEST; n < RECIPIENTS; n += LARGEST)
+    await broadcastWith(tenant, { sent: LARGEST, pending: 0 });
+  const sent = Math.min(RECIPIENTS, LARGEST);
+  const id = await broadcastWith(tenant, { sent, pending: 1_000 });
+  const failed = [1, 4_999, 5_000, 5_001, sent].map((n) => `wamid.${id}.${n}`);
+  await execute(
+    store.database,
+    `update message_states set status = 'failed' where upstream_id = any (cast(:failed as text[]))`,
+    { failed },
+  );
+  await store.database.raw('analyze');
+  const walk = async (state: 'failed' | 'pending') => {
+    const found: string[] = [];
+    const touched: number[] = [];
+    for (let afterId: string | null = null, hasMore = true; hasMore; ) {
+      const from = afterId;
+      touched.push(
+        await buffersTouched(store.database, async (explaining) => {
+          await listRecipients(explaining, id, { state, afterId: from, limit: 100 });
+        }),
+      );
+      const page = await listRecipients(store.database, id, { state, afterId: from, limit: 100 });
+      found.push(...page.recipients.map(({ recipient }) => recipient));
+      afterId = page.position;
+      hasMore = page.hasMore;
+    }
+    return { found, pages: touched.length, most: Math.max(...touched) };
+  };
+  const all = await walk('failed');
+  expect([all.found.length, new Set(all.found).size]).toEqual([5, 5]);
+  expect(all.pages).toBeLessThanOrEqual(Math.ceil((sent + 1_000) / 5_000) + 1);
+  // About 15 pages of 8 KiB for each that is looked at, however many there are.
+  expect(all.most).toBeLessThan(5_000 * 25);
+  const waiting = await walk('pending');
+  expect([waiting.found.length, waiting.pages]).toEqual([1_000, 10]);
+  expect(waiting.most).toBeLessThan(5_000);
 });
 
 test('what a step asks touches a few pages of a large broadcast', async () => {
