@@ -40,6 +40,19 @@ export function invalidParameter(code: 100 | 131008 | 131009, details: string): 
   });
 }
 
+/** The answer to a message with a template that the account does not have in this language, or that is not approved. */
+export function templateMissing(name: string, language: string): GraphFailure {
+  return failure(404, {
+    message: '(#132001) Template name does not exist in the translation',
+    type: 'OAuthException',
+    code: 132001,
+    error_data: {
+      messaging_product: 'whatsapp',
+      details: `template name (${name}) does not exist in ${language}`,
+    },
+  });
+}
+
 /** The answer to a call that the platform understands and refuses. */
 export function refusedCall(code: number, message: string, subcode?: number): GraphFailure {
   const error = { message: `(#${code}) ${message}`, type: 'OAuthException', code };

@@ -7,6 +7,7 @@ import { answerFault } from './fault-answer.ts';
 import { type GraphFailure, invalidParameter, objectMissing } from './graph-failure.ts';
 import { GRAPH_OBJECT_PATH, type GraphObjectRoute } from './graph-page.ts';
 import { contentProblem } from './message-rules.ts';
+import { templateProblem } from './message-templates.ts';
 
 /** Takes a message and starts its status reports; answers with the body of a success. */
 function accept(
@@ -49,11 +50,16 @@ function accept(
   };
 }
 
-/** A send whose files the platform has. */
-function readSend(context: UpstreamContext, body: unknown): SendRequest | GraphFailure {
+/** A send whose files and template the platform has. */
+function readSend(
+  context: UpstreamContext,
+  { wabaId }: PhoneNumber,
+  body: unknown,
+): SendRequest | GraphFailure {
   const lost = mediaIdsOf(body).find(({ id }) => context.media.find(id) === undefined);
   if (lost === undefined) {
-    return readSendRequest(body);
+    const send = readSendRequest(body);
+    return 'status' in send ? send : (templateProblem(context, wabaId, body as JsonObject) ?? send);
   }
   const details = `Param ${lost.kind}['id'] is not a valid whatsapp business account media attachment ID`;
   return invalidParameter(100, details);
@@ -70,7 +76,7 @@ export function registerSendMessage(app: FastifyInstance, context: UpstreamConte
       const { status, body } = objectMissing(id);
       return reply.code(status).send(body);
     }
-    const send = isReadReceipt(request.body) ? undefined : readSend(context, request.body);
+    const send = isReadReceipt(request.body) ? undefined : readSend(context, phone, request.body);
     const fault = context.faults.take('send', id);
     if (fault?.accepted && send !== undefined && !('status' in send)) {
       const accepted = accept(context, phone, send, request.body);

@@ -24,6 +24,7 @@ async function valuesOfProduct(scopes: readonly ApiKeyScope[]): Promise<Record<s
   const { wabaId, number } = await stack.newTenant();
   const { message, media } = await receivedPicture(stack.database, { wabaId, number });
   const key = await addFacadeKey(stack.database, wabaId, scopes);
+  await stack.makeTemplate(wabaId, { name: 'order_update', language: 'en_US', category: 'UTILITY' });
   return { waba: wabaId, number, key, received: message, 'received media': media };
 }
 

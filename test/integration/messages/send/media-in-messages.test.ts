@@ -77,7 +77,7 @@ describe('a message with a file of ours', () => {
       to: to(),
       type: 'template',
       template: {
-        name: 'offer',
+        name: 'summer_offer',
         language: { code: 'en_US' },
         components: [
           { type: 'header', parameters: [{ type: 'image', image: { id: header.id } }] },

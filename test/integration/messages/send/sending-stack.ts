@@ -81,6 +81,13 @@ export async function startSendingBase(overrides: Record<string, string> = {}) {
       await control('DELETE', '/sandbox/requests');
       await control('DELETE', '/sandbox/sent');
     },
+    /** Of a WABA, as upstream keeps it, approved. */
+    makeTemplate: async (wabaId: string, template: object): Promise<void> => {
+      const headers = { 'content-type': 'application/json', authorization: `Bearer ${ACCESS_TOKEN}` };
+      const address = `${sandbox.url}/v26.0/${wabaId}/message_templates`;
+      const made = await fetch(address, { method: 'POST', headers, body: JSON.stringify(template) });
+      if (!made.ok) throw new Error(await made.text());
+    },
     /** Requests to send since `clearUpstream`, whatever became of them. */
     sendRequests: async () => {
       const { data }: { data: LoggedRequest[] } = await control('GET', '/sandbox/requests');

@@ -54,6 +54,22 @@ describe('send', () => {
     expect([response.status, await response.json()]).toMatchObject([200, { messages: [{}] }]);
   });
 
+  test.each([
+    ['of a name that the account does not have', 'unheard_of', 'en_US'],
+    ['in another language', 'summer_offer', 'de'],
+    ['that was rejected', 'winter_offer', 'en_US'],
+  ])('with a template %s is refused as upstream does', async (_, name, code) => {
+    const { url } = await startSandbox();
+    const message = { ...TEXT, type: 'template', text: undefined, template: { name, language: { code } } };
+    const response = await postJson(`${url}${PATH}`, message);
+    const { body, status } = JSON.parse(await readFile(new URL('err_132001.json', GRAPH_FIXTURES), 'utf8'));
+    const details = `template name (${name}) does not exist in ${code}`;
+    expect([response.status, (await response.json()).error]).toEqual([
+      status,
+      { ...body.error, error_data: { ...body.error.error_data, details }, fbtrace_id: expect.any(String) },
+    ]);
+  });
+
   test('is followed by sent, delivered and read, in this order and apart, each signed over its bytes', async () => {
     const { url, ingress } = await startSandbox({ statusDelayMs: 40 });
     const send = { ...TEXT, biz_opaque_callback_data: 'order 7 ✓' };
