@@ -54,7 +54,10 @@ async function buffering(options: Record<string, unknown> = {}) {
 }
 
 test('a batch is refused, sent again and replayed with one id and the same bytes, and each message has its attempts', async () => {
-  const { database, call, receiver, work, until } = await buffering();
+  // A retry that only a request brings: none is made before the receiver accepts.
+  const { database, call, receiver, work, until } = await buffering({
+    retryScheduleSeconds: [86_400, 86_400],
+  });
   receiver.behave(answer(503));
   await write(database, ...[1, 2, 3].map((n) => ({ id: `wamid.${n}` })));
   await work();
@@ -67,6 +70,9 @@ test('a batch is refused, sent again and replayed with one id and the same bytes
   );
   expect(await logged(database)).toMatchObject(Array(3).fill({ state: 'pending', statusCode: 503 }));
   receiver.behave(answer(200));
+  const [refused] = await logged(database);
+  const retry = `/api/external/deliveries/${publicDeliveryId(refused?.id ?? '')}/retry`;
+  expect((await call('POST', retry)).statusCode).toBe(200);
   await eventually('all delivered', async () =>
     (await logged(database)).every(({ state }) => state === 'delivered'),
   );
@@ -148,13 +154,13 @@ test('a batch whose worker is killed while it waits for the response is sent aga
   await eventually('delivered', async () => (await logged(database)).map(({ state }) => state), {
     is: Array(4).fill('delivered'),
   });
-  const bodies = receiver.received.map(({ body }) => body);
-  const [last = ''] = bodies.slice(-1);
-  expect(JSON.parse(last)).toMatchObject({ eventType: 'message', eventId: 'wamid.4' });
-  const batches = bodies.slice(0, -1);
-  expect(batches.length).toBeGreaterThan(1);
-  expect(new Set(batches).size).toBe(1);
-  expect(JSON.parse(batches[0] ?? '').count).toBe(3);
+  // On a slow machine each may come more than once.
+  const bodies = [...new Set(receiver.received.map(({ body }) => body))].map((body) => JSON.parse(body));
+  expect(bodies).toMatchObject([
+    { eventType: 'message.batch', count: 3 },
+    { eventType: 'message', eventId: 'wamid.4' },
+  ]);
+  expect(receiver.received.length).toBeGreaterThan(2);
 });
 
 describe('a delivery of a batch that is not its first', () => {
@@ -173,8 +179,8 @@ describe('a delivery of a batch that is not its first', () => {
       is: ['failed', 'failed'],
     });
     expect(receiver.received).toHaveLength(2);
-    const failed = await query(database, 'select sum(failed)::integer as n from endpoint_failures');
-    expect(failed).toEqual([{ n: 2 }]);
+    const failed = () => query(database, 'select sum(failed)::integer as n from endpoint_failures');
+    await eventually('both are counted', failed, { is: [{ n: 2 }] });
   });
 
   test('is dropped with the batch', async () => {

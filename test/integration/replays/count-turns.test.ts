@@ -2,9 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { LightMyRequestResponse } from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
 import { saveWaba } from '../../../src/features/accounts/accounts.ts';
+import { countInTurn } from '../../../src/features/replays/count-turn.ts';
 import { openDatabase } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
+import { eventually } from '../../support/webhook-receiver.ts';
 import { addKey, OTHER_WABA, startTestApi, type TestApi, WABA } from '../api/api-harness.ts';
 import { addDelivery } from '../portal/delivery-fixtures.ts';
 import { addUser, type PortalBrowser, tenantOf } from '../portal/portal-browser.ts';
@@ -27,18 +29,7 @@ async function startWithEndlessCounts() {
   for (const wabaId of WABAS.slice(1))
     await saveWaba(database, tenantId, { wabaId, accessTokenSealed: null });
   const keys = await Promise.all(WABAS.map(async (wabaId) => (await addKey(database, wabaId)).authorization));
-  const gate = Promise.withResolvers<void>();
-  const locked = Promise.withResolvers<void>();
-  const held = database.transaction(async (trx) => {
-    await trx.raw('lock table deliveries in access exclusive mode');
-    locked.resolve();
-    await gate.promise;
-  });
-  await locked.promise;
-  const release = async () => {
-    gate.resolve();
-    await held;
-  };
+  const release = await holdTable(api.databaseUrl, 'deliveries');
   onTestFinished(release);
   return { ...api, tenantId, keys, release };
 }
@@ -84,7 +75,7 @@ test('a tenant that counts with three keys has one connection for it, the next a
     expect(read.statusCode).toBe(200);
     most.push(await countsUnderWay(api));
   }
-  expect(Math.max(...most)).toBe(1);
+  expect(Math.max(...most)).toBeLessThanOrEqual(1);
   await expect.poll(() => answers.some(({ statusCode }) => statusCode === 422)).toBe(true);
   isOver = true;
   await Promise.all(loops);
@@ -104,11 +95,13 @@ test('a count that takes too long in the portal says to narrow the selection', a
   const admin: PortalBrowser = await addUser(api, { email: 'admin@store.example', role: 'admin', tenantId });
   await admin.get(`/portal/w/${WABA}/replays/new`);
   const post = () => admin.post(`/portal/w/${WABA}/replays/new`, { by: 'filter', states: 'failed' });
-  const [page, second] = await Promise.all([post(), post()]);
-  const pages = [page, second].toSorted((a, b) => a.statusCode - b.statusCode);
-  expect(pages.map(({ statusCode }) => statusCode)).toEqual([422, 429]);
-  expect(pages[0]?.body).toContain('narrow the selection');
-  expect(pages[1]?.body).toContain('being counted');
+  const slow = await post();
+  expect([slow.statusCode, slow.body.includes('narrow the selection')]).toEqual([422, true]);
+  // As while another process counts for the tenant.
+  await countInTurn(api.database, { tenantId, timeoutMs: null }, async () => {
+    const second = await post();
+    expect([second.statusCode, second.body.includes('being counted')]).toEqual([429, true]);
+  });
 });
 
 test('the statements of one count share its three seconds', async () => {
@@ -123,9 +116,10 @@ test('the statements of one count share its three seconds', async () => {
     headers: { authorization },
     payload: { eventTypes: ['message'], dryRun: true },
   });
-  setTimeout(() => void releaseEvents(), 2_700);
+  await waitedFor(api, 'events', 2);
+  await releaseEvents();
   // With three seconds of its own, the second would get its lock.
-  setTimeout(() => void releaseRest(), 4_500);
+  void waitedFor(api, 'webhook_endpoints', 2).then(releaseRest, () => undefined);
   const { statusCode, body } = await counted;
   expect([statusCode, body.includes('within 3 seconds')]).toEqual([422, true]);
 });
@@ -150,29 +144,40 @@ async function startWithTwoLocks() {
   const { authorization } = await addKey(api.database, WABA);
   await addEndpoint(api.database, WABA, 'https://shop.example/hook');
   await addDelivery(api.database, { eventId: 'wamid.one', state: 'failed', attempts: [] });
-  const locks = openDatabase({ url: api.databaseUrl, poolMax: 2, applicationName: 'locks' });
+  return { api, authorization, hold: (table: string) => holdTable(api.databaseUrl, table) };
+}
+
+/** Locks a table, which the counts wait for, until what it returns is called. */
+async function holdTable(url: string, table: string): Promise<() => Promise<void>> {
+  const locks = openDatabase({ url, poolMax: 1, applicationName: 'locks' });
   onTestFinished(() => locks.destroy());
-  const hold = async (table: string) => {
-    const gate = Promise.withResolvers<void>();
-    const locked = Promise.withResolvers<void>();
-    const held = locks.transaction(async (trx) => {
-      await trx.raw(`lock table ${table} in access exclusive mode`);
-      locked.resolve();
-      // Idle transactions are ended after some seconds.
-      let isOver = false;
-      void gate.promise.then(() => {
-        isOver = true;
-      });
-      while (!isOver) {
-        await trx.raw('select 1');
-        await sleep(100);
-      }
-    });
-    await locked.promise;
-    return async () => {
-      gate.resolve();
-      await held;
-    };
+  const locked = Promise.withResolvers<void>();
+  let isOver = false;
+  const held = locks.transaction(async (trx) => {
+    await trx.raw(`lock table ${table} in access exclusive mode`);
+    locked.resolve();
+    // Idle transactions are ended after some seconds.
+    while (!isOver) {
+      await trx.raw('select 1');
+      await sleep(100);
+    }
+  });
+  await Promise.race([locked.promise, held]);
+  return async () => {
+    isOver = true;
+    await held;
   };
-  return { api, authorization, hold };
+}
+
+/** Until a statement has waited so long for a table, by the clock of the database. */
+async function waitedFor({ databaseUrl }: TestApi, table: string, seconds: number): Promise<void> {
+  const looks = openDatabase({ url: databaseUrl, poolMax: 1, applicationName: 'looks' });
+  onTestFinished(() => looks.destroy());
+  const waits = `select 1 from pg_locks l join pg_stat_activity a on a.pid = l.pid
+    where not l.granted and l.relation = cast(cast(:table as regclass) as oid)
+      and clock_timestamp() - a.query_start > :seconds * interval '1 second'`;
+  await eventually(
+    'a statement waits',
+    async () => (await query(looks, waits, { table, seconds })).length > 0,
+  );
 }
