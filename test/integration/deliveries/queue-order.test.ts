@@ -6,10 +6,11 @@ import { EndpointLimiter } from '../../../src/engine/deliveries/loop/attempt-lim
 import { DueFinder } from '../../../src/engine/deliveries/loop/claiming.ts';
 import { claimDue } from '../../../src/engine/queue/claim.ts';
 import { enqueueDeliveries } from '../../../src/engine/queue/enqueue.ts';
-import { query } from '../../../src/platform/postgres/sql.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { claimAll } from '../../support/due-shares.ts';
 import { newQueuedRow as newRow } from '../../support/queued-rows.ts';
 import { seededDice } from '../../support/seeded-dice.ts';
+import { settleAndFollow } from '../../support/settle-rows.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
 import {
@@ -154,6 +155,18 @@ describe('the queue', () => {
     expect((await claimAll(database)).deliveries.map((row) => row.endpointId)).toEqual([on]);
     await database.raw(`update endpoint_health set mode = 'open' where endpoint_id = :off`, { off });
     expect((await claimAll(database)).deliveries).toHaveLength(2);
+  });
+
+  test('what stands behind an attempt of a replay that was paused meanwhile waits for the replay', async () => {
+    const { database, endpoints } = await withEndpoints(1);
+    const rows = [0, 1].map(() => ({ ...newRow(endpoints[0] ?? '', 'replay/1/a'), replay: true }));
+    await database.transaction((trx) => enqueueDeliveries(trx, rows));
+    const { deliveries, token } = await claimAll(database);
+    // A pause leaves alone what is being attempted.
+    await execute(database, `update delivery_queue set released = false where state = 'queued'`);
+    expect(await settleAndFollow(database, deliveries, token)).toEqual([]);
+    const left = await query(database, 'select delivery_id as id, state from delivery_queue');
+    expect(left).toEqual([{ id: rows[1]?.deliveryId, state: 'suspended' }]);
   });
 
   test('one endpoint never takes more than its share of a claim', async () => {

@@ -107,7 +107,7 @@ const OPERATIONS = [
 ] as const;
 /** How often each is chosen. */
 export const CHOICES = OPERATIONS.flatMap((what) =>
-  Array<typeof what>(what === 'scope' ? 6 : what === 'replay' ? 3 : what === 'enable' ? 2 : 1).fill(what),
+  Array<typeof what>(what === 'scope' || what === 'replay' ? 6 : what === 'enable' ? 2 : 1).fill(what),
 );
 
 export type Operation = { what: (typeof OPERATIONS)[number]; endpoint: number; choice: number };
@@ -197,6 +197,10 @@ async function changeScope({ database, endpoints }: World, id: string, scope: Or
   }
 }
 
+/** What an operation waits for comes within so many looks, or not at all. */
+const LOOKS = 100;
+const LOOK_MS = 4;
+
 /** Begins a replay of what is settled, or pauses, resumes or cancels one. */
 async function replaySome(world: World, wabaId: string, choice: number): Promise<void> {
   const { database, replays } = world;
@@ -208,11 +212,7 @@ async function replaySome(world: World, wabaId: string, choice: number): Promise
       (['paused', 'running', 'cancelled'] as const)[choice] ?? 'running',
     );
   }
-  const settled = await query<{ id: string }>(
-    database,
-    `select id from deliveries d where waba_id = :wabaId and state in ('delivered', 'failed') order by random() limit 20`,
-    { wabaId },
-  );
+  const settled = await settledOf(world, wabaId);
   if (settled.length === 0) return;
   const deliveryIds = settled.map(({ id }) => publicDeliveryId(id));
   const { replayId } = await startReplay({ database, actor: SYSTEM }, wabaId, { deliveryIds }, 'test');
@@ -220,9 +220,39 @@ async function replaySome(world: World, wabaId: string, choice: number): Promise
   replays.push(replay);
   await queuePages(world);
   if (choice < 3) return;
-  await sleep(world.dice() * 6);
+  if (choice > 3) await untilAttempted(world, replay);
   await switchReplay(world, replay, 'paused');
   if (world.dice() < 0.3) await switchReplay(world, replay, 'cancelled');
+}
+
+/** Deliveries of one endpoint, so that several stand in each lane of a replay; waits for some. */
+async function settledOf({ database }: World, wabaId: string): Promise<{ id: string }[]> {
+  for (let look = 1; look < LOOKS; look += 1) {
+    const settled = await query<{ id: string }>(
+      database,
+      `with settled as (
+         select id, endpoint_id from deliveries where waba_id = :wabaId and state in ('delivered', 'failed') and replay_id is null)
+       select id from settled where endpoint_id = (select endpoint_id from settled order by random() limit 1) limit 20`,
+      { wabaId },
+    );
+    if (settled.length > 4) return settled;
+    await sleep(LOOK_MS);
+  }
+  return [];
+}
+
+/** Until a head of the replay is being attempted before others of its lane, if any is soon: replays come after first attempts. */
+async function untilAttempted({ database }: World, { replayId }: { replayId: string }): Promise<void> {
+  for (let look = 1; look < LOOKS; look += 1) {
+    const heads = await query(
+      database,
+      `select 1 from delivery_queue h join delivery_queue b on b.endpoint_id = h.endpoint_id and b.lane = h.lane and b.state = 'queued'
+        where h.state = 'claimed' and h.lane like 'replay/' || :replayId || '/%' limit 1`,
+      { replayId },
+    );
+    if (heads.length > 0) return;
+    await sleep(LOOK_MS);
+  }
 }
 
 async function switchReplay(
