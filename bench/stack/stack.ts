@@ -42,6 +42,8 @@ type StackOptions = {
   checkout: string | null;
   /** API and worker write a CPU profile here when they end; null: none. */
   profileDir: string | null;
+  /** Beside those of the benchmark. */
+  settings?: Readonly<Record<string, string>>;
   onCrash: (error: Error) => void;
 };
 
@@ -61,7 +63,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 }
 
 async function assemble(
-  { log, processes, databaseDays, checkout, profileDir, onCrash }: StackOptions,
+  { log, processes, databaseDays, checkout, profileDir, settings: more = {}, onCrash }: StackOptions,
   dataDir: string,
   cleanups: (() => Promise<unknown>)[],
   stop: () => Promise<void>,
@@ -69,7 +71,7 @@ async function assemble(
   const infrastructure = await startServers(dataDir, log);
   cleanups.push(infrastructure.stop);
   const [apiPort = 0] = await findFreePorts(1);
-  const settings = benchSettings(infrastructure, apiPort);
+  const settings = { ...benchSettings(infrastructure, apiPort), ...more };
   const databaseUrl = infrastructure.postgresUrl;
   const database = openDatabase({ url: databaseUrl, poolMax: 2, applicationName: 'heliograph-bench' });
   cleanups.push(database.destroy);
