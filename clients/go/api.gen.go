@@ -5662,7 +5662,7 @@ func (c *Client) CreateBroadcast(ctx context.Context, body NewBroadcast) (*Broad
 //
 // GET /api/external/broadcasts/{id}
 //
-// Counts of recipients by how far their messages are. `erased` are those whose customers or messages were erased since.
+// Counts of recipients by how far their messages are. `erased` are those whose customers or messages were erased since. Of a broadcast with more than 2,000 recipients the counts may be some seconds old: up to 20 times as old as the counting takes, which is a second or two for 100,000. What you do with the broadcast shows at once.
 //
 // Scope: `read`.
 func (c *Client) GetBroadcast(ctx context.Context, id string) (*BroadcastDetails, error) {
@@ -5698,7 +5698,7 @@ func (c *Client) PauseBroadcast(ctx context.Context, id string) (*BroadcastDetai
 //
 // GET /api/external/broadcasts/{id}/recipients
 //
-// In the order in which they were added, with how far the message of each is. `errorCode` of a failed one is upstream’s code, or the service’s own.
+// In the order in which they were added, with how far the message of each is. `errorCode` of a failed one is upstream’s code, or the service’s own. A page looks at 5,000 recipients at most: with `state` it may hold few or none although `hasMore` is true.
 //
 // Scope: `read`.
 func (c *Client) ListBroadcastRecipients(ctx context.Context, id string, params *ListBroadcastRecipientsParams) (*BroadcastRecipientList, error) {
@@ -5752,7 +5752,7 @@ func (c *Client) StartBroadcast(ctx context.Context, id string) (*BroadcastDetai
 //
 // GET /api/external/conversations
 //
-// The most recently active first, each with its newest message and whether the customer service window is open.
+// The most recently active first, each with the message that was sent or received last, and whether the customer service window is open. A scheduled message counts once it is sent.
 //
 // Scope: `read`.
 func (c *Client) ListConversations(ctx context.Context, params *ListConversationsParams) (*ConversationList, error) {
@@ -5786,7 +5786,7 @@ func (c *Client) SearchConversations(ctx context.Context, body ConversationSearc
 //
 // GET /api/external/conversations/{id}
 //
-// With its newest message, how many there are, and whether the customer service window is open.
+// With the message that was sent or received last, how many there are, and whether the customer service window is open.
 //
 // Scope: `read`.
 func (c *Client) GetConversation(ctx context.Context, id string) (*ConversationDetails, error) {

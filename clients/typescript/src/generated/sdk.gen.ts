@@ -138,7 +138,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * List conversations
      *
-     * The most recently active first, each with its newest message and whether the customer service window is open.
+     * The most recently active first, each with the message that was sent or received last, and whether the customer service window is open. A scheduled message counts once it is sent.
      *
      * Scope: `read`.
      */
@@ -172,7 +172,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Get a conversation
      *
-     * With its newest message, how many there are, and whether the customer service window is open.
+     * With the message that was sent or received last, how many there are, and whether the customer service window is open.
      *
      * Scope: `read`.
      */
@@ -875,7 +875,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * List the recipients of a broadcast
      *
-     * In the order in which they were added, with how far the message of each is. `errorCode` of a failed one is upstream’s code, or the service’s own.
+     * In the order in which they were added, with how far the message of each is. `errorCode` of a failed one is upstream’s code, or the service’s own. A page looks at 5,000 recipients at most: with `state` it may hold few or none although `hasMore` is true.
      *
      * Scope: `read`.
      */
@@ -928,7 +928,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Get a broadcast
      *
-     * Counts of recipients by how far their messages are. `erased` are those whose customers or messages were erased since.
+     * Counts of recipients by how far their messages are. `erased` are those whose customers or messages were erased since. Of a broadcast with more than 2,000 recipients the counts may be some seconds old: up to 20 times as old as the counting takes, which is a second or two for 100,000. What you do with the broadcast shows at once.
      *
      * Scope: `read`.
      */
