@@ -247,8 +247,9 @@ type RemovedWaba struct {
 
 // RevokedTenantKey defines model for RevokedTenantKey.
 type RevokedTenantKey struct {
-	ID        string    `json:"id"`
-	RevokedAt time.Time `json:"revokedAt"`
+	CancelledMessages int       `json:"cancelledMessages"`
+	ID                string    `json:"id"`
+	RevokedAt         time.Time `json:"revokedAt"`
 }
 
 // RotatedOperationsHookSecret defines model for RotatedOperationsHookSecret.
@@ -678,10 +679,17 @@ type ListSetupLinksParams struct {
 	State string `form:"state,omitempty" json:"state,omitempty"`
 }
 
+<<<<<<< HEAD
 // CreateSetupLinkParams defines parameters for CreateSetupLink.
 type CreateSetupLinkParams struct {
 	// IdempotencyKey Makes a repetition harmless: the first answer is given again. 1 to 255 visible ASCII characters, kept for 48 hours.
 	IdempotencyKey string `json:"Idempotency-Key,omitempty"`
+=======
+// DeleteTenantKeyParams defines parameters for DeleteTenantKey.
+type DeleteTenantKeyParams struct {
+	// CancelScheduled Cancel the scheduled messages of the key that were not sent yet.
+	CancelScheduled bool `form:"cancelScheduled,omitempty" json:"cancelScheduled,omitempty"`
+>>>>>>> 2061ba98 (feat: a revoked key can cancel what it has scheduled)
 }
 
 // GetTenantUsageParams defines parameters for GetTenantUsage.
@@ -1191,11 +1199,14 @@ func (c *Platform) PutTenantEndpoint(ctx context.Context, externalID string, wab
 //
 // DELETE /api/platform/tenants/{externalId}/wabas/{wabaId}/keys/{keyRef}
 //
-// From the next request on, the key returns 401. Its keyRef is free again. A second time returns 404.
+// From the next request on, the key returns 401. Its keyRef is free again. A second time returns 404. What the key has scheduled is still sent, unless you say `cancelScheduled=true`.
 //
 // Scope: `keys`.
-func (c *Platform) DeleteTenantKey(ctx context.Context, externalID string, wabaID string, keyRef string) (*RevokedTenantKey, error) {
+func (c *Platform) DeleteTenantKey(ctx context.Context, externalID string, wabaID string, keyRef string, params *DeleteTenantKeyParams) (*RevokedTenantKey, error) {
 	request := requestTo(http.MethodDelete, "/api/platform/tenants/%s/wabas/%s/keys/%s", externalID, wabaID, keyRef)
+	if params != nil {
+		request.query("cancelScheduled", params.CancelScheduled)
+	}
 	return call[RevokedTenantKey](ctx, c.client, request)
 }
 

@@ -2,11 +2,15 @@ import { Type } from 'typebox';
 import { API_KEY_SCOPES } from '../../features/keys/api-key.ts';
 import { deleteNamedKey, type PutKey, putKey, rotateKey } from '../../features/keys/named-keys.ts';
 import { PLATFORM_SCOPES } from '../../features/keys/platform-key-store.ts';
+import { cancelScheduledOfKey } from '../../features/messages/send/scheduled-messages.ts';
 import {
+  closed,
+  count,
   dateTime,
   named,
   namedClosed,
   nullable,
+  optionalParameter,
   parameter,
   Time,
   text,
@@ -130,18 +134,35 @@ const deleteTenantKey = platformOperation({
   scope: 'keys',
   summary: 'Revoke an API key of a tenant',
   description:
-    'From the next request on, the key returns 401. Its keyRef is free again. A second time returns 404.',
+    'From the next request on, the key returns 401. Its keyRef is free again. A second time returns 404. What the key has scheduled is still sent, unless you say `cancelScheduled=true`.',
   tag: 'Keys',
   errors: ['unknown_tenant', 'unknown_waba', 'unknown_key'],
   params: OF_KEY,
+  query: closed({
+    cancelScheduled: optionalParameter(
+      Type.Boolean(),
+      'Cancel the scheduled messages of the key that were not sent yet.',
+      true,
+    ),
+  }),
   answers: {
     200: {
-      schema: named('RevokedTenantKey', { id: text('3'), revokedAt: dateTime('2026-11-20T10:00:00.000Z') }),
+      schema: named('RevokedTenantKey', {
+        id: text('3'),
+        revokedAt: dateTime('2026-11-20T10:00:00.000Z'),
+        cancelledMessages: count(0),
+      }),
       description: 'The key is revoked.',
     },
   },
-  run: async (call, { externalId, wabaId, keyRef }) =>
-    await inTenant(call, { externalId, wabaId }, (tools) => deleteNamedKey(tools, wabaId, keyRef)),
+  run: async (call, { externalId, wabaId, keyRef, cancelScheduled = false }) =>
+    await inTenant(call, { externalId, wabaId }, async (tools) => {
+      const revoked = await deleteNamedKey(tools, wabaId, keyRef);
+      const cancelledMessages = cancelScheduled
+        ? await cancelScheduledOfKey(tools.database, wabaId, revoked.id)
+        : 0;
+      return { ...revoked, cancelledMessages };
+    }),
   json: (revoked) => revoked,
   example: 'delete-tenant-key acme 900000000000101 shop-server',
 });

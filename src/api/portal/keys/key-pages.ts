@@ -120,7 +120,7 @@ function revokeKeyPage(app: PortalApp, context: PortalContext): void {
     title: () => 'Revoke an API key?',
     trail: toKeys,
     load: async (visit) => oneKey(await keysOf(visit), visit, ({ state }) => state !== 'revoked'),
-    lead: 'Every further request with this key is refused. You cannot undo this.',
+    lead: 'Every further request with this key is refused. You cannot undo this. Messages that it has scheduled are still sent; cancel them under Scheduled.',
     body: (key, { now }) => detailList(keyFacts(key, now)),
     button: 'Revoke this key',
     act: async (visit) => {

@@ -137,8 +137,8 @@ const CANCELLED: SendError = {
   upstream: null,
 };
 
-/** Ends those whose sending has not begun; `which` is SQL over `scheduled_messages`. */
-export async function cancelOpen(trx: Transaction, which: string, bindings: Bindings): Promise<void> {
+/** Ends those whose sending has not begun, and returns how many; `which` is SQL over `scheduled_messages`. */
+export async function cancelOpen(trx: Transaction, which: string, bindings: Bindings): Promise<number> {
   // Messages before schedules, as an attempt locks them.
   const ended = await queryColumn<string>(
     trx,
@@ -152,6 +152,14 @@ export async function cancelOpen(trx: Transaction, which: string, bindings: Bind
     `update scheduled_messages set is_open = false, cancelled_at = now() where message_id = any (cast(:ended as bigint[]))`,
     { ended },
   );
+  return ended.length;
+}
+
+/** What a key scheduled and is not sent yet. Returns how many there were. */
+export async function cancelScheduledOfKey(trx: Transaction, wabaId: string, keyId: string): Promise<number> {
+  const ofKey = `waba_id = :wabaId and broadcast_id is null and (
+    select k.api_key_id from outbound_messages k where k.message_id = scheduled_messages.message_id) = cast(:keyId as bigint)`;
+  return await cancelOpen(trx, ofKey, { wabaId, keyId });
 }
 
 /** Null: the WABA has no such message. Throws RequestError `message_not_scheduled`. */

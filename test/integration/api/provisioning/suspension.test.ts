@@ -65,6 +65,39 @@ test('a suspended tenant sends nothing, by neither API, and reads and manages it
   expect(await send()).toEqual([202, false]);
 });
 
+test('a revoked key leaves what it has scheduled, or cancels that and nothing of other keys', async () => {
+  const tenant = await freshKeyHolder(api.database);
+  const { ask, name } = await named(tenant.tenantId);
+  const keys = `/tenants/${name}/wabas/${tenant.wabaId}/keys`;
+  const schedule = async (authorization: string) => {
+    const sendAt = new Date(Date.now() + 3_600_000).toISOString();
+    const payload = { ...TEXT, phoneNumberId: tenant.number, sendAt };
+    const headers = { authorization };
+    const answer = await api.app.inject({ method: 'POST', url: '/api/external/messages', headers, payload });
+    expect(answer.json().state).toBe('scheduled');
+    return String(answer.json().serviceMessageId);
+  };
+  const keyOf = async (ref: string) => {
+    const { body } = await ask('PUT', `${keys}/${ref}`, { name: ref, scopes: ['send'] });
+    return `Bearer ${body.apiKey}`;
+  };
+  const stateOf = async (id: string) => {
+    const headers = { authorization: tenant.authorization };
+    return (await api.app.inject({ url: `/api/external/messages/${id}`, headers })).json().state;
+  };
+  const [kept, own] = [await schedule(await keyOf('a')), await schedule(tenant.authorization)];
+  expect((await ask('DELETE', `${keys}/a`)).body).toMatchObject({ cancelledMessages: 0 });
+  const shop = await keyOf('b');
+  const [first, second] = [await schedule(shop), await schedule(shop)];
+  expect((await ask('DELETE', `${keys}/b?cancelScheduled=true`)).body).toMatchObject({
+    cancelledMessages: 2,
+  });
+  expect(await Promise.all([kept, own, first, second].map(stateOf))).toEqual([
+    ...['scheduled', 'scheduled'],
+    ...['cancelled', 'cancelled'],
+  ]);
+});
+
 test('a suspended tenant gets no keys, and changes nothing in the portal but what is its users’ own', async () => {
   const tenant = await freshTenant(api.database);
   const { ask, name, to } = await named(tenant.tenantId);

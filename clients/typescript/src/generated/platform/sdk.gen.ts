@@ -224,7 +224,7 @@ export class PlatformApi extends HeyApiClient {
     /**
      * Revoke an API key of a tenant
      *
-     * From the next request on, the key returns 401. Its keyRef is free again. A second time returns 404.
+     * From the next request on, the key returns 401. Its keyRef is free again. A second time returns 404. What the key has scheduled is still sent, unless you say `cancelScheduled=true`.
      *
      * Scope: `keys`.
      */

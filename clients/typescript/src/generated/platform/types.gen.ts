@@ -415,6 +415,7 @@ export type RemovedWaba = {
 export type RevokedTenantKey = {
     id: string;
     revokedAt: string;
+    cancelledMessages: number;
 };
 
 /**
@@ -1604,7 +1605,12 @@ export type DeleteTenantKeyData = {
          */
         keyRef: string;
     };
-    query?: never;
+    query?: {
+        /**
+         * Cancel the scheduled messages of the key that were not sent yet.
+         */
+        cancelScheduled?: boolean;
+    };
     url: '/api/platform/tenants/{externalId}/wabas/{wabaId}/keys/{keyRef}';
 };
 

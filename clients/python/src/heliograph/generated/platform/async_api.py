@@ -117,14 +117,14 @@ class AsyncApi(AsyncCore):
         """
         return await self._call(models.TenantKey.model_validate_json, "PUT", f"/api/platform/tenants/{path_part(external_id)}/wabas/{path_part(waba_id)}/keys/{path_part(key_ref)}", body=body)
 
-    async def delete_tenant_key(self, external_id: str, waba_id: str, key_ref: str) -> models.RevokedTenantKey:
+    async def delete_tenant_key(self, external_id: str, waba_id: str, key_ref: str, *, cancel_scheduled: bool | None = None) -> models.RevokedTenantKey:
         """Revoke an API key of a tenant.
 
-        From the next request on, the key returns 401. Its keyRef is free again. A second time returns 404.
+        From the next request on, the key returns 401. Its keyRef is free again. A second time returns 404. What the key has scheduled is still sent, unless you say `cancelScheduled=true`.
 
         Scope: `keys`.
         """
-        return await self._call(models.RevokedTenantKey.model_validate_json, "DELETE", f"/api/platform/tenants/{path_part(external_id)}/wabas/{path_part(waba_id)}/keys/{path_part(key_ref)}")
+        return await self._call(models.RevokedTenantKey.model_validate_json, "DELETE", f"/api/platform/tenants/{path_part(external_id)}/wabas/{path_part(waba_id)}/keys/{path_part(key_ref)}", query={"cancelScheduled": cancel_scheduled})
 
     async def rotate_tenant_key(self, external_id: str, waba_id: str, key_ref: str, body: requests.TenantKeyRotation) -> models.RotatedTenantKey:
         """Replace an API key of a tenant.

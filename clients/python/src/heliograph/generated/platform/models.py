@@ -218,6 +218,7 @@ class RemovedWaba(Model):
 class RevokedTenantKey(Model):
     id: str
     revoked_at: datetime = Field(alias="revokedAt")
+    cancelled_messages: int = Field(alias="cancelledMessages")
 
 
 class RotatedOperationsHookSecret(Model):
