@@ -48,6 +48,15 @@ const seconds = Number(values.seconds);
 const turns = Number(values.turns);
 const log = (line: string) => process.stderr.write(`${line}\n`);
 
+/** The number of a WABA, as `seedTargets` names both. */
+function numbersOf(url: string) {
+  const [, suffix] = /900000000(\d+)\/phone_numbers/.exec(url) ?? [];
+  if (suffix === undefined) return { data: [] };
+  return {
+    data: [{ id: `800000000${suffix}`, display_phone_number: '12025550100', verified_name: 'Bench' }],
+  };
+}
+
 /** Accepts every message, and counts them. */
 const upstream = { accepted: 0, url: '' };
 const server = createServer((request, response) => {
@@ -57,7 +66,7 @@ const server = createServer((request, response) => {
     const id = `wamid.bench${upstream.accepted}`;
     const accepted = { messaging_product: 'whatsapp', contacts: [], messages: [{ id }] };
     response.writeHead(200, { 'content-type': 'application/json' });
-    response.end(JSON.stringify(isSend ? accepted : { data: [] }));
+    response.end(JSON.stringify(isSend ? accepted : numbersOf(request.url ?? '')));
   });
 });
 await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

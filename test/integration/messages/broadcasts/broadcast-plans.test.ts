@@ -123,7 +123,6 @@ test('recipients of a state are found page by page, each of which looks at 5,000
     `update message_states set status = 'failed' where upstream_id = any (cast(:failed as text[]))`,
     { failed },
   );
-  await store.database.raw('analyze');
   const walk = async (state: 'failed' | 'pending') => {
     const found: string[] = [];
     const touched: number[] = [];

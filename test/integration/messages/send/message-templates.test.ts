@@ -118,7 +118,7 @@ describe('a message with a template', () => {
     expect([byFacade.status, byFacade.error.code]).toEqual([400, 132_015]);
     expect(await stack.sendRequests()).toEqual([]);
     await report('message_template_status_update', { event: 'REINSTATED' });
-    expect((await stack.send(send('order_ready', 'Asha', 'ORD-7'))).status).toBe(200);
+    expect((await stack.sendToEnd(send('order_ready', 'Asha', 'ORD-7'))).status).toBe(200);
   });
 
   test('is told which variable is missing or surplus, and upstream judges what is not known', async () => {
@@ -136,10 +136,10 @@ describe('a message with a template', () => {
       'The template order_ready (en_US): the body has no {{3}}.',
     ]);
     expect(await stack.sendRequests()).toEqual([]);
-    const unknown = await stack.send(send('unknown_one', 'Asha'));
+    const unknown = await stack.sendToEnd(send('unknown_one', 'Asha'));
     expect([unknown.status, unknown.body.error.upstream.code]).toEqual([424, 132_001]);
     await report('message_template_components_update', { message_template_element: 'Hello' });
-    expect((await stack.send(send('order_ready'))).status).toBe(200);
+    expect((await stack.sendToEnd(send('order_ready'))).status).toBe(200);
   });
 });
 
@@ -171,7 +171,7 @@ describe('a marketing template', () => {
     await ask('?refresh=true');
     expect((await stack.send(offer)).status).toBe(200);
     expect((await facade(offer)).status).toBe(200);
-    expect((await stack.send(send('order_ready', 'Asha', 'ORD-7'))).status).toBe(200);
+    expect((await stack.sendToEnd(send('order_ready', 'Asha', 'ORD-7'))).status).toBe(200);
     expect(await calls()).toEqual(['marketing_messages', 'marketing_messages', 'messages']);
   });
 

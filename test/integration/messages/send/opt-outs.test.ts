@@ -76,21 +76,9 @@ async function conversations(query: string) {
   return answer.json();
 }
 
-/** The response of a send; on a slow machine, which gives one before the outcome, the message once it has one. */
-async function sent(body: object, headers: Record<string, string> = {}) {
-  const first = await stack.send(body, headers);
-  if (first.status !== 202) return first;
-  let last = first;
-  await eventually('an outcome', async () => {
-    last = await stack.get(first.body.serviceMessageId);
-    return !['queued', 'sending'].includes(last.body.state);
-  });
-  return { status: last.body.state === 'accepted' ? 200 : 424, body: last.body };
-}
-
 /** What came of a send: 200, or its HTTP status and the code of its error. */
 async function outcome(body: object, headers: Record<string, string> = {}) {
-  const { status, body: answer } = await sent(body, headers);
+  const { status, body: answer } = await stack.sendToEnd(body, headers);
   return status === 200 ? status : [status, answer.error.code];
 }
 
@@ -184,7 +172,7 @@ describe('a customer who wants no marketing', () => {
 
   test('whom upstream names by 131050 is one, whether it refuses at once or later', async () => {
     const { phone: later } = someone();
-    const { body } = await sent(marketing(later));
+    const { body } = await stack.sendToEnd(marketing(later));
     const errors = [{ code: 131050, title: 'User has stopped receiving marketing messages' }];
     const failed = {
       id: body.metaMessageId,
@@ -295,7 +283,7 @@ describe('a message that waits', () => {
     const { phone } = someone();
     // Upstream refuses it until the customer has ended it.
     await stack.addFault({ match: 'send', kind: 'status', status: 503, code: 131016, times: 1_000 });
-    const sending = sent(marketing(phone));
+    const sending = stack.sendToEnd(marketing(phone));
     // The message of another tenant may still wait.
     const tried = async () => (await stack.sendRequests()).filter(({ id }) => id === stack.number).length;
     await eventually('the first attempt', async () => (await tried()) > 0);

@@ -32,6 +32,7 @@ import {
 } from '../../../support/test-accounts.ts';
 import { createTestDatabase, drawIdsApart } from '../../../support/test-database.ts';
 import { testSettings } from '../../../support/test-settings.ts';
+import { eventually } from '../../../support/webhook-receiver.ts';
 import { addKey, SECOND_NUMBER } from '../../api/api-harness.ts';
 
 export const WABA = '900000000000101';
@@ -125,13 +126,26 @@ async function tenantWithKey(database: Database, numbers: Numbers) {
 
 /** Calls of the API as a tenant. */
 function callsOf(app: FastifyInstance, { number, authorization }: { number: string; authorization: string }) {
+  const send = (body: object, headers: Record<string, string> = {}) =>
+    post(app, authorization, { phoneNumberId: number, ...body }, headers);
+  const get = async (id: string) => {
+    const response = await app.inject({ url: `/api/external/messages/${id}`, headers: { authorization } });
+    return { status: response.statusCode, body: response.json() };
+  };
   return {
     /** Sends from the tenant's first number unless the body names another. */
-    send: (body: object, headers: Record<string, string> = {}) =>
-      post(app, authorization, { phoneNumberId: number, ...body }, headers),
-    get: async (id: string) => {
-      const response = await app.inject({ url: `/api/external/messages/${id}`, headers: { authorization } });
-      return { status: response.statusCode, body: response.json() };
+    send,
+    get,
+    /** As `send`, with the outcome: on a slow machine the response comes before it, and then the message is returned. */
+    sendToEnd: async (body: object, headers: Record<string, string> = {}) => {
+      const first = await send(body, headers);
+      if (first.status !== 202) return first;
+      let last = await get(first.body.serviceMessageId);
+      await eventually('an outcome', async () => {
+        last = await get(first.body.serviceMessageId);
+        return !['queued', 'sending'].includes(last.body.state);
+      });
+      return { ...first, status: last.body.state === 'accepted' ? 200 : 424, body: last.body };
     },
   };
 }

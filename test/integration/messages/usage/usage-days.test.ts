@@ -14,13 +14,15 @@ import {
   type UsageGroup,
   type UsageRow,
 } from '../../../../src/features/messages/usage-days.ts';
+import { eraseCustomer } from '../../../../src/ops/erasures/erasures.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
-import { execute } from '../../../../src/platform/postgres/sql.ts';
+import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { ACCOUNT, bodyOf, paymentStatus, type UpstreamItem } from '../../../support/load/upstream-bodies.ts';
 import { seededDice } from '../../../support/seeded-dice.ts';
 import { takeIn } from '../../../support/take-in.ts';
 import { seedFixtureAccounts } from '../../../support/test-accounts.ts';
 import { testDatabase } from '../../../support/test-database.ts';
+import { startErasureWorld } from '../../erasures/erasure-world.ts';
 
 const NEVER = new AbortController().signal;
 const { wabaId } = ACCOUNT;
@@ -218,6 +220,23 @@ test('members of a group count each, and the message that upstream reports as se
     { day, category: 'group_marketing', country: 'US', ...NONE, delivered: 1, billable: 1, cost: null },
     { day, category: null, country: null, ...NONE, sent: 1, cost: null },
   ]);
+});
+
+test('erasing a customer changes no count, and neither does what upstream sends again', async () => {
+  const { database, tools, erase } = await startErasureWorld();
+  const written = { id: 'wamid.1', from: '12025550143', timestamp: String(MIDNIGHT_S), type: 'text' };
+  const body = bodyOf(ACCOUNT, [
+    { list: 'messages', json: { ...written, text: { body: 'hello' } }, events: [] },
+    ...['sent', 'delivered', 'read'].map((status) => statusOf('wamid.2', status, MARKETING)),
+  ]);
+  await takeIn(database, body);
+  const before = await usageOf(database, ALL_GROUPS);
+  expect(before.map(({ read, received }) => read + received)).toEqual([1, 1]);
+  await erase((await eraseCustomer(tools, wabaId, { phone: '12025550143' })).erasureId);
+  expect(await query(database, 'select 1 from messages')).toEqual([]);
+  expect(await usageOf(database, ALL_GROUPS)).toEqual(before);
+  await takeIn(database, body);
+  expect(await usageOf(database, ALL_GROUPS)).toEqual(before);
 });
 
 test('a status behind those that retention has deleted counts only what they did not', async () => {
