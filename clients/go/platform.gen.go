@@ -679,17 +679,16 @@ type ListSetupLinksParams struct {
 	State string `form:"state,omitempty" json:"state,omitempty"`
 }
 
-<<<<<<< HEAD
 // CreateSetupLinkParams defines parameters for CreateSetupLink.
 type CreateSetupLinkParams struct {
 	// IdempotencyKey Makes a repetition harmless: the first answer is given again. 1 to 255 visible ASCII characters, kept for 48 hours.
 	IdempotencyKey string `json:"Idempotency-Key,omitempty"`
-=======
+}
+
 // DeleteTenantKeyParams defines parameters for DeleteTenantKey.
 type DeleteTenantKeyParams struct {
 	// CancelScheduled Cancel the scheduled messages of the key that were not sent yet.
 	CancelScheduled bool `form:"cancelScheduled,omitempty" json:"cancelScheduled,omitempty"`
->>>>>>> 2061ba98 (feat: a revoked key can cancel what it has scheduled)
 }
 
 // GetTenantUsageParams defines parameters for GetTenantUsage.
