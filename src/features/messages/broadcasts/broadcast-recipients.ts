@@ -177,7 +177,7 @@ export async function countRecipients(database: Database, broadcastId: string): 
   return { ...(states as Record<RecipientState, number>), failedByCode };
 }
 
-export type Recipient = {
+type Recipient = {
   id: string;
   recipient: string;
   ref: string | null;
