@@ -5,7 +5,7 @@ import type { FloorProtocol } from './floor-process.ts';
 import { type Peer, startPeer } from './peers/peers.ts';
 import type { Manner, ReceiverProtocol } from './receiver-process.ts';
 import type { Destination, PeerName } from './scenarios.ts';
-import { type SeededTarget, seedTargets } from './stack/seed.ts';
+import { type SeededTarget, seedTargets, seedWideTarget } from './stack/seed.ts';
 import type { Stack } from './stack/stack.ts';
 
 /** The benchmark's own processes, and where their webhooks and bodies go. */
@@ -17,12 +17,16 @@ export type BenchProcesses = {
   noiseDriver: Child<DriverProtocol>;
   floor: Child<FloorProtocol>;
   targets: Record<Destination, SeededTarget[]>;
+  /** Those of the one WABA of `wide`. */
+  wideEndpointIds: string[];
   /** A peer, started when it is asked for first. */
   peer(name: PeerName): Promise<Peer>;
   stop(): Promise<void>;
 };
 
-const MANNERS: [Exclude<Destination, 'bad'>, Manner, number][] = [
+const WIDE_ENDPOINTS = 100;
+
+const MANNERS: [Exclude<Destination, 'bad' | 'wide'>, Manner, number][] = [
   ['one', 'takes', 1],
   ['another', 'takes', 1],
   ['hundred', 'takes', 100],
@@ -53,8 +57,10 @@ export async function startBenchProcesses(
       start<DriverProtocol>('./driver-process.ts'),
     ] as const;
     const floor = start<FloorProtocol>('./floor-process.ts');
-    const { urls, targets } = await seedReceiver(stack, receiver);
+    const { urls, wideUrls, targets } = await seedReceiver(stack, receiver);
     targets.bad = await seedTargets(stack, 1 + urls.length, await bad.ask('listen', null));
+    const wide = await seedWideTarget(stack, 1 + urls.length + targets.bad.length, wideUrls);
+    targets.wide = [wide.target];
     const [driver, noiseDriver] = drivers;
     const receiverUrl = urls[0] ?? '';
     const peers = new Map<PeerName, Promise<Peer>>();
@@ -64,7 +70,8 @@ export async function startBenchProcesses(
       peers.set(name, started);
       return started;
     };
-    return { receiver, receiverUrl, driver, noiseDriver, floor, targets, peer, stop };
+    const { endpointIds: wideEndpointIds } = wide;
+    return { receiver, receiverUrl, driver, noiseDriver, floor, targets, wideEndpointIds, peer, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -73,19 +80,22 @@ export async function startBenchProcesses(
 
 async function seedReceiver(stack: Stack, receiver: Child<ReceiverProtocol>) {
   const manners = MANNERS.flatMap(([, manner, count]) => Array<Manner>(count).fill(manner));
-  const ports = await receiver.ask('listen', { manners });
-  const urls = ports.map((port) => `http://127.0.0.1:${port}`);
+  const wide = Array<Manner>(WIDE_ENDPOINTS).fill('takes');
+  const ports = await receiver.ask('listen', { manners: [...manners, ...wide] });
+  const all = ports.map((port) => `http://127.0.0.1:${port}`);
+  const [urls, wideUrls] = [all.slice(0, manners.length), all.slice(manners.length)];
   const seeded = await seedTargets(stack, 1, urls);
   const none: SeededTarget[] = [];
   const targets: Record<Destination, SeededTarget[]> = {
     one: none,
     another: none,
     hundred: none,
+    wide: none,
     slow: none,
     bad: none,
     'fails-first': none,
     'fails-often': none,
   };
   for (const [to, , count] of MANNERS) targets[to] = seeded.splice(0, count);
-  return { urls, targets };
+  return { urls, wideUrls, targets };
 }

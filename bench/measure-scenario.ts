@@ -71,8 +71,8 @@ export async function measureScenario(bench: Bench, scenario: Scenario, run: num
 
 type Sending = Pick<Scenario, 'body' | 'count' | 'ratePerSecond' | 'to'>;
 
-function noiseBody({ to, ratePerSecond, count }: Noise): Sending {
-  return { body: 'message', to, ratePerSecond, count };
+function noiseBody({ to, body, ratePerSecond, count }: Noise): Sending {
+  return { body, to, ratePerSecond, count };
 }
 
 function planOf({ targets }: BenchProcesses, sending: Sending, run: number, isFloor = false): RunPlan {
@@ -116,8 +116,9 @@ async function untilArrived(bench: Bench, scenario: Scenario, awaited: readonly 
   }
 }
 
-/** Waits until nothing is open but at endpoints that refuse for long; returns what still is after a time. */
-async function drain({ stack, processes: { targets }, signal }: Bench): Promise<number> {
-  const except = [...targets.bad, ...targets['fails-often']].map(({ endpointId }) => endpointId);
+/** Waits until nothing is open but at endpoints that refuse for long, or get very much; returns what still is after a time. */
+async function drain({ stack, processes: { targets, wideEndpointIds }, signal }: Bench): Promise<number> {
+  const refusing = [...targets.bad, ...targets['fails-often']].map(({ endpointId }) => endpointId);
+  const except = [...refusing, ...wideEndpointIds];
   return await drainOpenWork(stack.database, except, DRAIN_TIMEOUT_MS, signal);
 }

@@ -5,8 +5,8 @@ export type Target = { wabaId: string; phoneNumberId: string };
 export type RunPlan = {
   /** Part of every id, so that no two runs send the same one. */
   run: number;
-  /** `statuses`: one body holds sent, delivered and read of one message. */
-  body: 'message' | 'statuses';
+  /** `statuses`: one body holds sent, delivered and read of one message; `200 statuses`: sent of as many messages. */
+  body: 'message' | 'statuses' | '200 statuses';
   count: number;
   /** Null: closed loop, each connection sends as soon as it has its answer. */
   ratePerSecond: number | null;

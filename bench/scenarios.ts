@@ -1,11 +1,21 @@
+import type { RunPlan } from './run-plan.ts';
 import type { ProductLayout } from './stack/product.ts';
 
 /** Which of the receivers' endpoints bodies go to. */
-export type Destination = 'one' | 'another' | 'hundred' | 'slow' | 'fails-first' | 'fails-often' | 'bad';
+export type Destination =
+  | 'one'
+  | 'another'
+  | 'hundred'
+  | 'wide'
+  | 'slow'
+  | 'fails-first'
+  | 'fails-often'
+  | 'bad';
 
 /** What else comes in meanwhile; its latencies do not count. */
 export type Noise = {
   to: Destination;
+  body: RunPlan['body'];
   /** Bodies per second; null: as fast as they are taken. */
   ratePerSecond: number | null;
   count: number;
@@ -24,7 +34,7 @@ export type Scenario = {
   driver: 'upstream' | 'floor';
   /** Who takes the bodies in place of the product; null: nobody. */
   peer: PeerName | null;
-  body: 'message' | 'statuses';
+  body: RunPlan['body'];
   to: Destination;
   /** Bodies per second; null: as fast as they are taken. */
   ratePerSecond: number | null;
@@ -80,6 +90,7 @@ export function listScenarios(quick: boolean): Scenario[] {
     ...alwaysScenarios(pick),
     ...tracesScenarios(pick),
     ...neighbourScenarios(pick),
+    wideScenario(pick),
   ];
 }
 
@@ -264,7 +275,13 @@ function neighbourScenarios(pick: Pick): Scenario[] {
       name: 'noisy-waba',
       about: '20 messages per second while another WABA sends 30,000 as fast as they are taken',
       count: 20 * pick(15, 6),
-      noise: { to: 'another', ratePerSecond: null, count: pick(30_000, 6_000), hasToArrive: true },
+      noise: {
+        to: 'another',
+        body: 'message',
+        ratePerSecond: null,
+        count: pick(30_000, 6_000),
+        hasToArrive: true,
+      },
     },
     {
       ...PLAIN,
@@ -273,7 +290,7 @@ function neighbourScenarios(pick: Pick): Scenario[] {
       name: 'bad-endpoints',
       about: '200 messages per second, and 40 more to endpoints that misbehave',
       count: 200 * badSeconds,
-      noise: { to: 'bad', ratePerSecond: 40, count: 40 * badSeconds, hasToArrive: false },
+      noise: { to: 'bad', body: 'message', ratePerSecond: 40, count: 40 * badSeconds, hasToArrive: false },
     },
     {
       ...PLAIN,
@@ -282,7 +299,31 @@ function neighbourScenarios(pick: Pick): Scenario[] {
       name: 'retry-storm',
       about: 'each first attempt is refused, 1 message per second; another tenant refuses 60 % of 100',
       count: stormSeconds,
-      noise: { to: 'fails-often', ratePerSecond: 100, count: 100 * stormSeconds, hasToArrive: false },
+      noise: {
+        to: 'fails-often',
+        body: 'message',
+        ratePerSecond: 100,
+        count: 100 * stormSeconds,
+        hasToArrive: false,
+      },
     },
   ];
+}
+
+/** What one WABA with many endpoints does to the acknowledgements of another. */
+function wideScenario(pick: Pick): Scenario {
+  return {
+    ...PLAIN,
+    ratePerSecond: 50,
+    name: 'wide-waba',
+    about: '50 messages per second while 12 bodies of 200 statuses go to 100 endpoints of another WABA',
+    count: 50 * pick(20, 6),
+    noise: {
+      to: 'wide',
+      body: '200 statuses',
+      ratePerSecond: null,
+      count: pick(12, 3),
+      hasToArrive: false,
+    },
+  };
 }

@@ -9,11 +9,16 @@ export function buildUpstreamRequests(plan: RunPlan, ingress: { port: number; ap
     const to = plan.targets[target];
     if (to === undefined) throw new Error('a run without targets');
     const id = eventIdOf(plan.run, n);
-    const content =
-      plan.body === 'message'
-        ? messageContent({ id, n, customer, timestamp })
-        : statusesContent({ id, customer, timestamp });
-    return signedRequest(upstreamBody(to, content), ingress);
+    const contents = {
+      message: () => messageContent({ id, n, customer, timestamp }),
+      statuses: () => statusesContent({ id, customer, timestamp }),
+      '200 statuses': () => ({
+        statuses: Array.from({ length: 200 }, (_, item) =>
+          sentStatus({ id: `${id}.${item}`, customer: item, timestamp }),
+        ),
+      }),
+    };
+    return signedRequest(upstreamBody(to, contents[plan.body]()), ingress);
   });
 }
 
@@ -30,6 +35,10 @@ function messageContent(message: { id: string; n: number; customer: number; time
 function statusesContent({ id, customer, timestamp }: { id: string; customer: number; timestamp: string }) {
   const recipient_id = customerNumber(customer);
   return { statuses: STATUSES.map((status) => ({ id, status, timestamp, recipient_id })) };
+}
+
+function sentStatus({ id, customer, timestamp }: { id: string; customer: number; timestamp: string }) {
+  return { id, status: STATUSES[0], timestamp, recipient_id: customerNumber(customer) };
 }
 
 function customerNumber(customer: number): string {

@@ -44,6 +44,26 @@ export async function seedTargets(
   }
 }
 
+/** One tenant, WABA and number with an endpoint per URL. */
+export async function seedWideTarget(
+  installation: Installation,
+  number: number,
+  [first = '', ...others]: readonly string[],
+): Promise<{ target: SeededTarget; endpointIds: string[] }> {
+  const product = await productOf(installation);
+  try {
+    const { endpoints, tools } = product;
+    const options = { description: 'bench', eventTypes: null };
+    const target = await seedTarget(product, number, { url: first, ...options });
+    const endpointIds = [target.endpointId];
+    for (const url of others)
+      endpointIds.push((await endpoints.storeEndpoint(tools, target.wabaId, { url, ...options })).id);
+    return { target: { ...target, endpoint: 0 }, endpointIds };
+  } finally {
+    await product.ownDatabase?.destroy();
+  }
+}
+
 type Product = Awaited<ReturnType<typeof productOf>>;
 
 async function seedTarget(
