@@ -177,9 +177,17 @@ async function beginsWith(linkUrl: string, gateway: string) {
 }
 
 /** The page of the product with the portal in a frame, also when the API was killed between two clicks. */
-async function opensFrame(page: Page, origin: string, killed: () => Promise<void>): Promise<void> {
+async function opensFrame(
+  page: Page,
+  { origin, wabaId }: { origin: string; wabaId: string },
+  killed: () => Promise<void>,
+): Promise<void> {
   await page.goto(`${origin}/webhooks`);
   const frame = page.frameLocator('iframe');
+  // The customer has two by now: one that the program made, and one of the link.
+  await frame.getByRole('heading', { name: 'Choose a WABA' }).waitFor();
+  await frame.getByRole('link', { name: wabaId }).first().click();
+  await frame.getByRole('link', { name: 'Webhook Settings' }).first().click();
   await frame.getByRole('heading', { name: 'Webhook Settings' }).waitFor();
   await killed();
   await frame.getByRole('link', { name: 'Add endpoint' }).first().click();
@@ -249,7 +257,7 @@ test('the same while API, workers and programs are killed, a number is connected
     await chrome.close();
     product.close();
   });
-  await opensFrame(await chrome.newPage(), origin, async () => {
+  await opensFrame(await chrome.newPage(), { origin, wabaId: linked.wabaId }, async () => {
     await server.kill();
     server = await startApiProcess(settings, port);
   });
