@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { findThread } from '../../../src/features/messages/conversations/thread.ts';
 import { lookForConditions } from '../../../src/ops/alerts/conditions.ts';
 import { eraseCustomer } from '../../../src/ops/erasures/erasures.ts';
-import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { execute, query, queryColumn } from '../../../src/platform/postgres/sql.ts';
 import { tablesHolding } from '../../support/database-scan.ts';
 import { storedEvents, takeIn } from '../../support/take-in.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
@@ -155,6 +156,30 @@ describe('copies of what another responder has', () => {
       `select workflow_type as type from workflow_tasks where workflow_type = 'storeInboundMedia'`,
     );
     expect(tasks).toHaveLength(1);
+  });
+
+  test('move the conversation to the top; handovers and calls do not, and a call is no sign of who has it', async () => {
+    const { database, conversations } = await world();
+    const OTHER = '12025550144';
+    const call = { id: 'wacid.1', to: metadata.display_phone_number, event: 'connect', timestamp: second(6) };
+    const ring = (from: string) =>
+      body('calls', { metadata, calls: [{ ...call, from, direction: 'USER_INITIATED' }] });
+    await takeIn(database, own('wamid.1', 1));
+    await takeIn(
+      database,
+      body('messages', { metadata, messages: [message('wamid.2', 2, { from: OTHER })] }),
+    );
+    const phones = async () =>
+      (await conversations()).map(({ customer }: { customer: { waId: string } }) => customer.waId);
+    expect(await phones()).toEqual([OTHER, CUSTOMER]);
+    await takeIn(database, copy('wamid.3', 3));
+    expect(await phones()).toEqual([CUSTOMER, OTHER]);
+    await takeIn(database, handover('control_taken', 4, { sender: { phone_number: OTHER } }), ring(OTHER));
+    expect(await phones()).toEqual([CUSTOMER, OTHER]);
+    await takeIn(database, ring(CUSTOMER));
+    const ids = await queryColumn<string>(database, 'select id from conversations order by id');
+    const threads = await Promise.all(ids.map((id) => findThread(database, WABA, id)));
+    expect(threads.map((thread) => thread?.owner)).toEqual(['other', 'other']);
   });
 
   test('say nothing of a message of ours', async () => {
