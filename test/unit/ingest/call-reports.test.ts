@@ -40,6 +40,7 @@ test.each([
   [{ ...INBOUND, event: 'connect', from: BUSINESS, to: CUSTOMER }, { direction: 'outbound' }],
   [{ ...INBOUND, event: 'call_created' }, { state: 'ringing' }],
   [{ ...INBOUND, event: 'terminate', status: 'Completed', duration: 3 }, { state: 'completed' }],
+  [{ ...INBOUND, event: 'terminate', status: 'Failed', duration: 3 }, { state: 'failed' }],
   [
     { ...INBOUND, event: 'terminate', status: 'FAILED' },
     { state: 'failed', errorCode: 138_007 },
