@@ -54,6 +54,9 @@ test('SECURITY.md has a row for each threat, with its asset, its defence and its
   for (const row of ROWS) {
     expect(row, row.join(' | ')).toHaveLength(4);
     for (const cell of row) expect(cell).not.toBe('');
+    const files = [...(row[3] ?? '').matchAll(/`([a-z]+\/[^`]+)`/g)];
+    expect(files, row.join(' | ')).not.toEqual([]);
+    for (const [, file] of files) expect(existsSync(`${ROOT}test/${file}`), file).toBe(true);
   }
 });
 
