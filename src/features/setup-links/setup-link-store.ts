@@ -278,7 +278,7 @@ export async function markCodeLost(trx: Transaction, id: string, failure: SetupF
 /** How long the way back from the dialog may take: its code lives 30 seconds. */
 const RETURN_SECONDS = 60;
 
-/** Links whose dialog was finished so long ago, and nobody has come back; locked, but those that others hold. */
+/** Links whose dialog was finished so long ago, without a browser that came back; locked, but those that others hold. */
 export async function lockLostReturns(trx: Transaction, limit: number): Promise<SetupLink[]> {
   return await query<SetupLink>(
     trx,

@@ -1,4 +1,4 @@
-/** An address that nothing can listen at, in a sentence for whoever chose it. */
+/** An address that nothing can listen at, in a sentence for the operator who chose it. */
 export class PortNotOpenedError extends Error {
   constructor(message: string, cause: unknown) {
     super(message, { cause });

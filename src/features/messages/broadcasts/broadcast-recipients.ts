@@ -205,7 +205,7 @@ export async function listRecipients(
   broadcastId: string,
   { state, afterId, limit }: RecipientWalk,
 ): Promise<RecipientPage> {
-  // What has no message is found by an index of its own.
+  // A recipient without a message is found by a separate index.
   const some = `${ALL} ${state === 'pending' ? `and state = 'pending'` : ''}
     and id > coalesce(cast(:afterId as bigint), 0) order by id limit ${MOST_LOOKED_AT}`;
   const found = await query<Recipient>(

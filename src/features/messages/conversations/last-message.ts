@@ -1,4 +1,4 @@
-/** More are scheduled for one customer by nobody: of a conversation with more, nothing is shown as last. */
+/** No customer has more scheduled messages: a conversation with more shows no last message. */
 const MOST_UNSENT = 1_000;
 
 /** SQL: whether a message `x` was scheduled and has not been sent. One row by its key each: a join may be made of all that is scheduled. */

@@ -310,8 +310,8 @@ test('what is sent beside a broadcast waits for no lock of it, and its turns are
   const { database, wabaId, number, secondNumber } = stack;
   await setPace(1);
   const customer = { to: '+12025550143', type: 'text', text: { body: 'code 1' } };
-  expect((await stack.send(customer)).body.state).toBe('accepted');
-  expect((await stack.send({ ...customer, phoneNumberId: secondNumber })).body.state).toBe('accepted');
+  expect((await stack.sendToEnd(customer)).body.state).toBe('accepted');
+  expect((await stack.sendToEnd({ ...customer, phoneNumberId: secondNumber })).body.state).toBe('accepted');
   const id = await started(people(60));
   const open = 'select message_id from scheduled_messages where broadcast_id = :id and is_open order by 1';
   await eventually('some have messages', async () => (await query(database, open, { id })).length >= 5);
@@ -330,14 +330,8 @@ test('what is sent beside a broadcast waits for no lock of it, and its turns are
       `select 1 from send_pacing where phone_number_id = :number and recipient = '*' for update`,
     ])
       await query(trx, locked, { id, number });
-    // On a slow machine the response comes before upstream's, which the locks must not keep away either.
-    for (const phoneNumberId of [number, secondNumber]) {
-      const { status, body } = await stack.send({ ...customer, phoneNumberId });
-      expect(status).toBeLessThan(300);
-      await eventually('it was sent', async () => (await stack.get(body.serviceMessageId)).body.state, {
-        is: 'accepted',
-      });
-    }
+    for (const phoneNumberId of [number, secondNumber])
+      expect((await stack.sendToEnd({ ...customer, phoneNumberId })).body.state).toBe('accepted');
   });
   // The number's own row is that of the singles alone: nothing of the broadcast was drawn from it.
   const [ahead] = await queryColumn<number>(

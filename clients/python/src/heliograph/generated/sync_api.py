@@ -514,7 +514,7 @@ class SyncApi(SyncCore):
     def get_broadcast(self, id: str) -> models.BroadcastDetails:
         """Get a broadcast.
 
-        Counts of recipients by how far their messages are. `erased` are those whose customers or messages were erased since. Of a broadcast with more than 2,000 recipients the counts may be some seconds old: up to 20 times as old as the counting takes, which is a second or two for 100,000. What you do with the broadcast shows at once.
+        Counts of recipients by how far their messages are. `erased` are those whose customers or messages were erased since. Of a broadcast with more than 2,000 recipients the counts may be some seconds old: up to 20 times as old as the counting takes. A start, a pause or a cancellation shows at once.
 
         Scope: `read`.
         """
