@@ -78,7 +78,7 @@ test('events are ingested, delivered and retried while activities hold all the c
   await eventually('they still hold them', holdsAll);
 });
 
-test('what starts workflows takes no connection of those that ingest and deliver', async () => {
+test('what starts workflows takes no connection of those that ingest and deliver; the watch of idle loops takes one', async () => {
   const { database, url, receiver } = await withEndpoint(answer(200));
   await startWorker(url);
   onTestFinished(lockTable(database, 'workflow_tasks'));
@@ -89,7 +89,8 @@ test('what starts workflows takes no connection of those that ingest and deliver
   await insertBodies(database, [bodyOf(ACCOUNT, [textMessage('wamid.text', 'hello')])]);
   await eventually('delivered', () => receiver.received.length, { is: 1 });
   for (let look = 0; look < 10; look += 1) {
-    expect(await waiting(database, 'workflow_tasks', 'heliograph-worker')).toBe(0);
+    // The watch asks for all loops in one statement, and has one look at a time.
+    expect(await waiting(database, 'workflow_tasks', 'heliograph-worker')).toBeLessThanOrEqual(1);
     await sleep(100);
   }
 });
