@@ -12,7 +12,7 @@ let phones = 0;
 export function people(count: number): { to: string; parameters: string[] }[] {
   return Array.from({ length: count }, () => ({
     to: `1202555${String(100_000 + phones++)}`,
-    parameters: ['Asha'],
+    parameters: ['Asha', '20 %'],
   }));
 }
 
