@@ -29,7 +29,7 @@ beforeAll(async () => {
   const built = run(process.execPath, ['scripts/docs-site.ts', '--out', join(site, 'dist')], {
     cwd: PROJECT,
   });
-  // Other files wait for their servers meanwhile: the build takes only what they leave.
+  // Other files wait for their servers meanwhile: the build takes only what they leave, which may be little for minutes.
   if (built.child.pid !== undefined) setPriority(built.child.pid, 10);
   base = await api.app.listen({ host: '127.0.0.1', port: 0 });
   browser = await launchChrome();
@@ -38,7 +38,7 @@ beforeAll(async () => {
   expect((await api.app.inject('/docs/errors')).payload).toContain('id="invalid_parameter"');
   expect((await api.app.inject('/llms.txt')).statusCode).toBe(404);
   await built;
-});
+}, 900_000);
 afterAll(async () => {
   await browser?.close();
   rmSync(site, { recursive: true, force: true });

@@ -321,6 +321,7 @@ test('what is sent beside a broadcast waits for no lock of it, and its turns are
     await database.transaction((trx) => heldBySchedule(trx, { messageId, phoneNumberId: number }, pace));
   }
   await database.transaction(async (trx) => {
+    await trx.raw('set local idle_in_transaction_session_timeout = 0');
     // All that a step of it, a pause of it and the draws of its messages ever lock, held for longer than they do.
     await lockBroadcastsOf(trx, wabaId);
     await lockBroadcast(trx, { wabaId, broadcastId: id });
