@@ -69,9 +69,8 @@ export async function platformRoutes(scope: FastifyInstance, context: PlatformCo
       const platformScopes = wanted === 'any' ? PLATFORM_SCOPES : [wanted];
       addRoute(secured, operation, { platformScopes }, (request): PlatformCall => {
         const tools = { ...context.accounts, actor: platformActorOf(request) };
-        const { key: idempotencyKey = null } =
-          (operation.idempotent === true ? readIdempotencyKey(request, operation.id) : null) ?? {};
-        return { ...shared, tools, key: platformKeyOf(request), idempotencyKey };
+        const given = operation.idempotent === true ? readIdempotencyKey(request, operation.id) : null;
+        return { ...shared, tools, key: platformKeyOf(request), idempotencyKey: given?.key ?? null };
       });
     }
   });

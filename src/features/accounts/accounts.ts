@@ -130,6 +130,19 @@ export async function listTenants(database: Database): Promise<TenantSummary[]> 
   );
 }
 
+/** By id, of those that are not removed. */
+export async function businessNames(
+  database: Database,
+  tenantIds: readonly string[],
+): Promise<Map<string, string>> {
+  const rows = await query<{ id: string; name: string }>(
+    database,
+    'select id, business_name as name from tenants where id = any (:tenantIds::bigint[]) and removed_at is null',
+    { tenantIds },
+  );
+  return new Map(rows.map(({ id, name }) => [id, name]));
+}
+
 export async function findTenant(
   database: Database,
   tenantId: string,

@@ -46,8 +46,8 @@ async function onlyLink(
   const again = links.filter(
     ({ reconnectPhoneNumberId: id }) => id !== null && owners.get(id)?.wabaId === wabaId,
   );
-  const any = links.filter(({ reconnectPhoneNumberId }) => reconnectPhoneNumberId === null);
-  const [link, ...more] = again.length > 0 ? again : any;
+  const forNew = links.filter(({ reconnectPhoneNumberId }) => reconnectPhoneNumberId === null);
+  const [link, ...more] = again.length > 0 ? again : forNew;
   return link !== undefined && more.length === 0 ? link : null;
 }
 

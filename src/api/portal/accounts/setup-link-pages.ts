@@ -1,4 +1,4 @@
-import { listTenants } from '../../../features/accounts/accounts.ts';
+import { businessNames } from '../../../features/accounts/accounts.ts';
 import {
   broughtWaba,
   listSetupLinks,
@@ -75,11 +75,9 @@ export function setupLinkPages(app: PortalApp, context: PortalContext): void {
     find: async ({ context: { database } }, { filters, beforeId, limit }) => {
       const which = whichOf(filters);
       if (which === null) return [];
-      const [links, tenants] = await Promise.all([
-        listSetupLinks(database, { ...which, beforeId, limit }),
-        listTenants(database),
-      ]);
-      const names = new Map(tenants.map(({ userId, businessName }) => [userId, businessName]));
+      const links = await listSetupLinks(database, { ...which, beforeId, limit });
+      const tenantIds = links.map(({ tenantId }) => tenantId);
+      const names = await businessNames(database, tenantIds);
       return links.map((link) => ({ ...link, businessName: names.get(link.tenantId) ?? link.tenantId }));
     },
     positionOf: ({ id }) => [id],

@@ -32,6 +32,21 @@ export async function sendDelivery(
   return { startedAt, result };
 }
 
+/** As `sendDelivery`; null for what cannot be sent at all, a defect: its claim comes back with its lease, and its slot at once. */
+export async function trySend(
+  { sender, onTrouble }: { sender: HttpSender; onTrouble: (error: unknown) => void },
+  endpoint: SendableEndpoint,
+  delivery: Sendable,
+  timeoutMs: number,
+): Promise<SentRequest | null> {
+  try {
+    return await sendDelivery(sender, endpoint, delivery, timeoutMs);
+  } catch (error) {
+    onTrouble(error);
+    return null;
+  }
+}
+
 function headersOf(endpoint: SendableEndpoint, delivery: Sendable, nowMs: number): Record<string, string> {
   const { customHeaders, appSecret } = endpoint;
   const inForce = (secrets: readonly SigningSecret[]) =>

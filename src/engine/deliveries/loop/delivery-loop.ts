@@ -19,12 +19,7 @@ import type { DirectClaims } from '../../queue/enqueue.ts';
 import { dropOrphan } from '../../queue/remove.ts';
 import { type EndpointCache, makeEndpointCache } from '../attempt/endpoint-cache.ts';
 import { type MadeAttempt, newRecording } from '../attempt/made-attempt.ts';
-import {
-  type DeliveryDefaults,
-  type Sendable,
-  type SendableEndpoint,
-  sendDelivery,
-} from '../attempt/send-delivery.ts';
+import { type DeliveryDefaults, trySend } from '../attempt/send-delivery.ts';
 import type { SettlementTools } from '../attempt/settle-attempts.ts';
 import type { AttemptOutcome } from '../judge-outcome.ts';
 import { AT_LIMIT, LOOK_AGAIN, NOT_CLAIMING, waitOf } from '../run-news.ts';
@@ -353,7 +348,8 @@ export class DeliveryLoop {
     this.#slots.holds.release(attempt);
     const maySend = isInTime(deadlineMs, endpoint.timeoutMs) && this.#tools.gate.isOpen();
     if (!maySend) await this.#release(claim, token);
-    const sent = maySend ? await this.#send(endpoint, { ...claim, body }, deadlineMs - leaseClockMs()) : null;
+    const timeLeftMs = deadlineMs - leaseClockMs();
+    const sent = maySend ? await trySend(this.#tools, endpoint, { ...claim, body }, timeLeftMs) : null;
     if (sent === null) {
       void this.#tools.runs.end(run, label, null);
       return this.#end(attempt);
@@ -367,16 +363,6 @@ export class DeliveryLoop {
     const shown = { hasRun, isCalm, workflowId, recording: newRecording() };
     const slot = attempt;
     this.#recorder.add({ ...claim, token, endpoint, isProbe, slot, run, sent, ...shown });
-  }
-
-  /** Null for what cannot be sent at all, a defect: its claim comes back with its lease, and its slot at once. */
-  async #send(endpoint: SendableEndpoint, delivery: Sendable, timeLeftMs: number) {
-    try {
-      return await sendDelivery(this.#tools.sender, endpoint, delivery, timeLeftMs);
-    } catch (error) {
-      this.#tools.onTrouble(error);
-      return null;
-    }
   }
 
   async #release({ deliveryId }: ClaimedDelivery, token: string): Promise<void> {
