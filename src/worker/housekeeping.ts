@@ -12,6 +12,7 @@ import { ensurePartitions } from '../platform/postgres/partitions.ts';
 import {
   failureOf,
   finishHousekeepingStep,
+  listDueSteps,
   releaseHousekeepingStep,
   takeHousekeepingStep,
 } from '../platform/postgres/worker-processes.ts';
@@ -43,7 +44,12 @@ export function startHousekeeping(tools: HousekeepingTools): Loop {
         await warnOfClock(database, logger);
         clockCheckedMs = performance.now();
       }
-      for (const step of steps) if (!stopping.signal.aborted) await runStep(tools, step, stopping.signal);
+      const due = await listDueSteps(
+        database,
+        steps.map(({ name }) => name),
+      );
+      for (const step of steps.filter(({ name }) => due.has(name)))
+        if (!stopping.signal.aborted) await runStep(tools, step, stopping.signal);
       return false;
     },
   });

@@ -21,6 +21,7 @@ import type { Config } from '../platform/config/config.ts';
 import { openEventIdHash } from '../platform/crypto/installation-secret.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Loop } from '../platform/loop.ts';
+import type { LoopName } from '../platform/loops.ts';
 import { type ObjectStore, openObjectStore } from '../platform/object-store/object-store.ts';
 import { listenToDatabase } from '../platform/postgres/connection.ts';
 import { waitForSchema } from '../platform/postgres/schema-state.ts';
@@ -116,20 +117,17 @@ export async function startWorker(
   const { intake, onPeers, peers } = startIntakeLoop(tools, wakeLoops, onDirectIntake);
   const { retentionDays } = config;
   const housekeeping = startHousekeeping({ database: upkeepDatabase, objectStore, logger, retentionDays });
-  const alertKeeper = startAlertKeeper({ config, secretBox, database: upkeepDatabase, logger });
+  const { workWatch } = tools;
+  const alertKeeper = startAlertKeeper({ config, secretBox, database: upkeepDatabase, logger, workWatch });
   loops.push(intake, housekeeping, alertKeeper, ...startDeliveryLoops(config, { ...tools, onPeers, peers }));
-  /** The starter of workflows begins when Temporal is up. */
-  const onTask = { wake: () => {} };
-  const listener = listen(config, { ...tools, intake, alertKeeper, onTask });
+  const listener = listen(config, { ...tools, intake, loops });
   watch.listens(listener);
   void warnWhenNotDurable(upkeepDatabase, logger);
   const { connection, upkeep } = await connectWhenUp(config, tools);
   const workers = await runWorkers(config, { ...tools, objectStore, connection, upkeep });
   const { client } = upkeep;
-  const starter = startStarter(config, { ...tools, client, peers });
-  onTask.wake = starter.wake;
   loops.push(
-    starter,
+    startStarter(config, { ...tools, client, peers }),
     ...startTemporalLoops(config, { ...tools, client, peers }),
     watch.started({ upkeep, workers }),
   );
@@ -209,10 +207,12 @@ async function prepareDatabase(tools: Parameters<typeof rehearse>[0], logger: Lo
   }
 }
 
-type Woken = { intake: IntakeLoop; alertKeeper: Loop; onTask: { wake(): void } };
-
-function listen(config: Config, parts: Tools & Woken) {
-  const { intake, alertKeeper, onTask, database, upkeepDatabase, delivery, logger } = parts;
+/** `loops`: as many as run by then; those that need Temporal are added when it is up. */
+function listen(config: Config, parts: Tools & { intake: IntakeLoop; loops: readonly Loop[] }) {
+  const { intake, loops, database, upkeepDatabase, delivery, logger } = parts;
+  const wake = (...names: LoopName[]) => {
+    for (const loop of loops) if (names.includes(loop.name)) loop.wake();
+  };
   const listener = listenToDatabase({
     url: config.database.url,
     directUrl: config.database.directUrl,
@@ -222,9 +222,9 @@ function listen(config: Config, parts: Tools & Woken) {
       heliograph_deliveries: () => delivery.loop.wake(),
       heliograph_endpoints: (endpointId) => {
         delivery.troubleWatch.changed(endpointId);
-        alertKeeper.wake();
+        wake('endpoint-keeper', 'alert-keeper');
       },
-      heliograph_workflow_tasks: () => onTask.wake(),
+      heliograph_workflow_tasks: () => wake('workflow-starter'),
     },
     logger,
     onSilence: (sinceMs) => {

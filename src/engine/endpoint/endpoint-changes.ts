@@ -34,6 +34,9 @@ export type EndpointChange = {
 export const RECORD_CHANGE = `insert into endpoint_changes (endpoint_id, change, mode, mode_reason, reason)
   select endpoint_id, cast(:change as text), mode, mode_reason, cast(:reason as text) from changed`;
 
+/** SQL: whether there are changes to take. */
+export const HAS_ENDPOINT_CHANGE = 'exists (select from endpoint_changes)';
+
 /** Removes up to `limit` changes, for a transaction that makes notices of them. Those that another process takes are left out. */
 export async function takeEndpointChanges(trx: Transaction, limit: number): Promise<EndpointChange[]> {
   return await query<EndpointChange>(

@@ -178,6 +178,7 @@ export async function setEndpointMode(
     { id, ...change },
   );
   await carryMode(trx, id);
+  trx.notify('heliograph_endpoints', id);
 }
 
 /** Waiting deliveries go there too. False: the WABA has no such endpoint. */
@@ -206,7 +207,7 @@ export async function lockEndpoint(trx: Transaction, wabaId: string, id: string)
   return rows.length === 1;
 }
 
-/** The endpoint is locked, and where its order scope changes so are its lanes (order-scope.ts), which are empty. */
+/** The endpoint is locked, and where its order scope changes so are its lanes (order-scope.ts), which are empty. Each worker has limits of it. */
 export async function saveEndpointOptions(
   trx: Transaction,
   wabaId: string,
@@ -224,6 +225,7 @@ export async function saveEndpointOptions(
       where waba_id = :wabaId and id = :id`,
     { wabaId, ...endpoint },
   );
+  trx.notify('heliograph_endpoints', endpoint.id);
 }
 
 export async function findEndpointSecret(

@@ -84,7 +84,6 @@ async function switchTo(
     if (!(await lockEndpoint(trx, wabaId, change.id))) throw unknownEndpoint(change.id);
     await setEndpointMode(trx, change);
     await recordChange(trx, actor, { wabaId, action, target: endpointName(change.id), detail });
-    trx.notify('heliograph_endpoints', change.id);
   });
 }
 

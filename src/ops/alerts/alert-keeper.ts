@@ -1,12 +1,14 @@
+import { HAS_ENDPOINT_CHANGE } from '../../engine/endpoint/endpoint-changes.ts';
 import { type Mailer, mailerOf } from '../../features/mail/mails.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { SecretBox } from '../../platform/crypto/secret-box.ts';
 import type { Logger } from '../../platform/logger.ts';
-import { type Loop, startLoop } from '../../platform/loop.ts';
+import { type Loop, startLoop, type WorkWatch } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import {
   failureOf,
   finishHousekeepingStep,
+  isStepDue,
   listHousekeepingSteps,
   takeHousekeepingStep,
 } from '../../platform/postgres/worker-processes.ts';
@@ -37,17 +39,20 @@ export type AlertKeeperTools = {
 export function startAlertKeeper({
   config,
   secretBox,
+  workWatch,
   ...tools
 }: {
   config: Config;
   secretBox: SecretBox;
   database: Database;
   logger: Logger;
+  workWatch?: WorkWatch;
 }): Loop {
   const mailer = mailerOf(config, secretBox);
   return startLoop({
     name: 'alert-keeper',
     logger: tools.logger,
+    work: { watch: workWatch, hasWork: `${HAS_ENDPOINT_CHANGE} or ${isStepDue(ALERTS_STEP)}` },
     turn: async () =>
       await keepAlerts({ ...tools, mailer, isDevelopment: config.mode === 'development' }, new Date()),
   });

@@ -1,7 +1,7 @@
 import type { Database } from './database.ts';
 import { execute, query, queryColumn, queryValue } from './sql.ts';
 
-/** A worker sends a heartbeat every second; a process without one for longer is taken for dead. */
+/** A worker sends a heartbeat every second or two; a process without one for longer is taken for dead. */
 export const WORKER_LIVES_MS = 5_000;
 
 /** SQL: by the clock of the database. */
@@ -77,6 +77,22 @@ export async function forgetWorker(database: Database, id: string): Promise<void
     `delete from worker_processes where id = :id or seen_at < now() - interval '1 hour'`,
     { id },
   );
+}
+
+/** SQL: whether a step is due, or has never been taken. */
+export function isStepDue(step: string): string {
+  return `not exists (select from housekeeping_steps where step = '${step}' and next_at > now())`;
+}
+
+/** Those of the steps that are due, or were never taken. */
+export async function listDueSteps(database: Database, steps: readonly string[]): Promise<Set<string>> {
+  const due = await queryColumn<string>(
+    database,
+    `select step from unnest(cast(:steps as text[])) as given (step)
+      where not exists (select from housekeeping_steps s where s.step = given.step and s.next_at > now())`,
+    { steps },
+  );
+  return new Set(due);
 }
 
 /** Takes a step for `holdMs` when it is due and no other process has it; after that time it is free again. */

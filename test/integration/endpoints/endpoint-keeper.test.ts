@@ -5,13 +5,19 @@ import { TroubleWatch } from '../../../src/engine/deliveries/dispatch/trouble-wa
 import { EndpointLimiter } from '../../../src/engine/deliveries/loop/attempt-limits.ts';
 import { startEndpointKeeper } from '../../../src/engine/deliveries/loop/endpoint-keeper.ts';
 import { noteQuietChanges } from '../../../src/engine/endpoint/endpoint-changes.ts';
+import { updateEndpoint } from '../../../src/features/endpoints/endpoints.ts';
+import { SYSTEM } from '../../../src/platform/audit/audit.ts';
+import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
+import type { WorkWatch } from '../../../src/platform/loop.ts';
+import { listenToDatabase } from '../../../src/platform/postgres/connection.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query, queryColumn } from '../../../src/platform/postgres/sql.ts';
+import { makeWorkWatch } from '../../../src/platform/work-watch.ts';
 import { startHeartbeat } from '../../../src/worker/heartbeat.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { takeIn } from '../../support/take-in.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 
@@ -19,16 +25,20 @@ const WABA = '900000000000101';
 const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
 
 async function withEndpoint() {
-  const { database } = await testWorkerDatabase();
+  const { database, url } = await testWorkerDatabase();
   await seedFixtureAccounts(database);
   const { id } = await addEndpoint(database, WABA, 'https://tenant.example/hook');
   await database.raw(
     `update endpoint_health set mode_changed_at = now() - interval '1 hour' where endpoint_id = ${id}`,
   );
-  return { database, id };
+  return { database, url, id };
 }
 
-function keep(database: Database, worker: string) {
+function keep(
+  database: Database,
+  worker: string,
+  more: { limiter?: EndpointLimiter; workWatch?: WorkWatch } = {},
+) {
   const health = makeEndpointHealth();
   const shared = { processes: 0, isLeader: false };
   const heartbeat = startHeartbeat({
@@ -49,12 +59,13 @@ function keep(database: Database, worker: string) {
     retryScheduleMs: [5_000],
     disableAfterHours: 120,
     troubleWatch: new TroubleWatch(),
+    ...more,
   });
   const stop = async () => {
     await Promise.all([heartbeat.stop(), keeper.stop()]);
   };
   onTestFinished(stop);
-  return { health, stop, shared };
+  return { health, keeper, stop, shared };
 }
 
 const attempt = (ok: boolean) => ({ deliveryId: randomUUID(), isRepetition: false, durationMs: 10, ok });
@@ -167,6 +178,34 @@ describe('the endpoint keeper', () => {
       `update endpoint_health set failing_since = now() - interval '59 minutes', failing_notified = false`,
     );
     expect(await noteQuietChanges(database, 'failing')).toEqual([]);
+  });
+
+  test('learns of changed limits by their notification, though no watch looks for it', async () => {
+    const { database, url, id } = await withEndpoint();
+    await database.raw(`update webhook_endpoints set updated_at = now() - interval '1 hour'`);
+    const limiter = new EndpointLimiter();
+    const watch = makeWorkWatch();
+    const { keeper } = keep(database, 'first', { limiter, workWatch: watch });
+    const logger = silentLogger;
+    const listener = listenToDatabase({
+      url,
+      applicationName: 'test',
+      handlers: { heliograph_endpoints: () => keeper.wake() },
+      logger,
+    });
+    onTestFinished(() => listener.close());
+    listener.open();
+    await eventually('it listens', () => listener.downMs(), { is: 0 });
+    // Its one look finds nothing.
+    await watch.start({ database, logger, standsAside: () => true }).stop();
+    const urlRules = {
+      allowHttp: false,
+      guard: makeAddressGuard({ allowCidrs: [] }),
+      resolve: async () => [],
+    };
+    const tools = { database, secretBox: testSecretBox, actor: SYSTEM, urlRules, maxTimeoutMs: 15_000 };
+    await updateEndpoint(tools, WABA, id, { maxInFlight: 3 });
+    await eventually('the limit is known', () => limiter.free(id), { is: 3 });
   });
 
   test('leaves the heartbeat alone: a process whose keeper is held up stays alive to the others', async () => {

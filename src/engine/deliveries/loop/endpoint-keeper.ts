@@ -16,10 +16,7 @@ import { BREAKER, type EndpointHealth, probeDelayMs } from '../breaker.ts';
 import type { UpkeepTools } from '../dispatch/queue-upkeep.ts';
 import type { EndpointLimiter } from './attempt-limits.ts';
 
-type EndpointKeeperTools = Pick<
-  UpkeepTools,
-  'database' | 'logger' | 'isLeader' | 'standsAside' | 'workWatch'
-> & {
+type EndpointKeeperTools = Pick<UpkeepTools, 'database' | 'logger' | 'isLeader' | 'workWatch'> & {
   health: EndpointHealth;
   limiter: EndpointLimiter;
   retryScheduleMs: readonly number[];
@@ -35,7 +32,7 @@ const SLOW_EVERY = 5;
 const IDLE_EVERY = IDLE_POLL_MS / LOOPS['endpoint-keeper'].pollMs;
 
 /**
- * Once a second: stores how this process's attempts went and passes that on to runs, stops endpoints that fail over all
+ * Once a second, and woken by changes of endpoints: stores how this process's attempts went and passes that on to runs, stops endpoints that fail over all
  * processes together, and lets those that are back begin slowly. One process of all disables those that failed for days.
  */
 export function startEndpointKeeper(tools: EndpointKeeperTools): Loop {
@@ -47,8 +44,7 @@ export function startEndpointKeeper(tools: EndpointKeeperTools): Loop {
     logger: tools.logger,
     work: { watch: tools.workWatch, hasWork: HAS_CHANGED, idlePollMs: () => LOOPS['endpoint-keeper'].pollMs },
     turn: async (isIdle) => {
-      // The limits of each process follow within a second, and the watch of one that stands aside looks seldom.
-      const mayFind = !isIdle || tools.standsAside?.() === true || turns % IDLE_EVERY === 0;
+      const mayFind = !isIdle || turns % IDLE_EVERY === 0;
       if (mayFind) await applyChanges();
       tools.limiter.forgetUnused();
       await storeHealth();
