@@ -3,7 +3,7 @@ import { noteOptOut } from '../../../../src/features/customers/tenant-opt-outs.t
 import { previewConversations } from '../../../../src/features/messages/conversations/conversation-previews.ts';
 import { moveScheduled } from '../../../../src/features/messages/send/scheduled-messages.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
-import { execute, query } from '../../../../src/platform/postgres/sql.ts';
+import { execute, query, queryColumn } from '../../../../src/platform/postgres/sql.ts';
 import { ifOpen } from '../../../../src/platform/temporal/workflow-states.ts';
 import { wakeTask } from '../../../../src/platform/temporal/workflow-tasks.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';
@@ -59,6 +59,40 @@ test('a message leaves at its time and not before, by a workflow that Temporal s
   expect([body.state, body.sendAt, body.message.sendAt]).toEqual(['accepted', soon, undefined]);
   expect(Date.parse(body.timestamp)).toBeGreaterThanOrEqual(Date.parse(soon));
   expect((await list()).data).toEqual([]);
+});
+
+test('nothing stands between its time and its sending: Temporal begins its run then, and the first look at it sends it', async () => {
+  const sendAt = inMs(HOUR_MS);
+  const ids: string[] = [];
+  for (let n = 0; n < 5; n += 1) ids.push(await schedule(sendAt));
+  const begins = async (id: string) => {
+    await eventually('Temporal has its run', () => hasRun(id));
+    return ((await runOf(id))?.executionTime?.getTime() ?? 0) - Date.parse(sendAt);
+  };
+  // A slow machine may give single ones to Temporal late; none may begin before its time.
+  const lateMs = await Promise.all(ids.map(begins));
+  expect(Math.min(...lateMs)).toBeGreaterThanOrEqual(0);
+  expect(Math.min(...lateMs)).toBeLessThan(1_000);
+  const soon = Date.now() + 3_000;
+  await Promise.all(ids.map((id, n) => moveTo(id, new Date(soon + n * 400).toISOString())));
+  for (const id of ids) await eventually('it is sent', async () => (await stateOf(id)) === 'accepted');
+  for (const id of ids) {
+    const history = await stack.client.workflow.getHandle(`send/${id}`).fetchHistory();
+    const events = history.events ?? [];
+    const begun = events.flatMap(({ activityTaskStartedEventAttributes: one }) => one?.attempt ?? []);
+    expect([events.filter(({ timerStartedEventAttributes: timer }) => timer != null), begun]).toEqual([
+      [],
+      [1],
+    ]);
+  }
+  const tookMs = await queryColumn<number>(
+    stack.database,
+    `select (extract(epoch from o.finished_at - s.send_at) * 1000)::float8
+       from scheduled_messages s join outbound_messages o on o.message_id = s.message_id where s.waba_id = :wabaId`,
+    mine(),
+  );
+  expect(Math.min(...tookMs)).toBeGreaterThanOrEqual(0);
+  expect(Math.min(...tookMs)).toBeLessThan(10_000);
 });
 
 test('the list has those that were not sent, by their time, in pages that miss none', async () => {
