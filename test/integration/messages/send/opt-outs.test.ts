@@ -283,17 +283,23 @@ describe('a message that waits', () => {
     const { phone } = someone();
     // Upstream refuses it until the customer has ended it.
     await stack.addFault({ match: 'send', kind: 'status', status: 503, code: 131016, times: 1_000 });
-    const sending = stack.sendToEnd(marketing(phone));
+    const key = { 'idempotency-key': `waits-${phone}` };
+    const sending = stack.send(marketing(phone), key);
     // The message of another tenant may still wait.
     const tried = async () => (await stack.sendRequests()).filter(({ id }) => id === stack.number).length;
     await eventually('the first attempt', async () => (await tried()) > 0);
     await takeIn(stack.database, stop(phone));
     await stack.clearFaults();
-    const { status, body } = await sending;
-    expect([status, body.error.code, body.error.message]).toEqual([
+    const { body: first } = await sending;
+    const id = String(first.serviceMessageId ?? first.error.serviceMessageId);
+    await eventually('it has ended', async () => (await stack.get(id)).body.state, { is: 'failed' });
+    const why = expect.stringContaining('wants no marketing');
+    expect((await stack.get(id)).body.error).toMatchObject({ code: 'recipient_opted_out', message: why });
+    // The request is told that it was not sent, with the reason as the message: 422 recipient_opted_out says that nothing is stored.
+    const { status, body } = await stack.send(marketing(phone), key);
+    expect([status, body.error]).toEqual([
       424,
-      expect.stringMatching(/^(message_not_sent|recipient_opted_out)$/),
-      expect.stringContaining('wants no marketing'),
+      expect.objectContaining({ code: 'message_not_sent', message: why, serviceMessageId: id }),
     ]);
     const arrived = (await stack.sent()).filter((one) => JSON.stringify(one).includes(phone));
     expect(arrived).toEqual([]);
