@@ -51,7 +51,7 @@ const KeptTemplate = named('MessageTemplate', {
   rejectedReason: nullable(Type.String()),
   /** As upstream lists them; null: the template changed, and was not listed since. */
   components: nullable(
-    Type.Array(upstreamObject({ type: 'BODY', text: 'Hello {{1}}, your order is ready.' })),
+    Type.Array(upstreamObject({ type: 'BODY', text: 'Hello {{1}}, your order {{2}} is ready.' })),
   ),
   updatedAt: dateTime('2026-11-21T03:00:00.000Z'),
 });

@@ -40,7 +40,7 @@ const Template = Type.Object(
     language: text('en_US'),
     status: text('APPROVED'),
     category: text('UTILITY'),
-    components: Type.Array(upstreamObject({ type: 'BODY', text: 'Hello {{1}}, your order is ready.' })),
+    components: Type.Array(upstreamObject({ type: 'BODY', text: 'Hello {{1}}, your order {{2}} is ready.' })),
   },
   { additionalProperties: true },
 );

@@ -42,7 +42,15 @@ const requests = {
     template: {
       name: 'order_ready',
       language: { code: 'en_US' },
-      components: [{ type: 'body', parameters: [{ type: 'text', text: 'Asha' }] }],
+      components: [
+        {
+          type: 'body',
+          parameters: [
+            { type: 'text', text: 'Asha' },
+            { type: 'text', text: 'ORD-7' },
+          ],
+        },
+      ],
     },
   },
   buttons: {

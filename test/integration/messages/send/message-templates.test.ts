@@ -105,6 +105,19 @@ async function report(field: string, value: object): Promise<void> {
 }
 
 describe('a message with a template', () => {
+  test('is shown in the document as the template of that name takes it', async () => {
+    await ask('?refresh=true');
+    const document = (await stack.app.inject('/api/external/openapi.json')).json();
+    const { requestBody } = document.paths['/api/external/messages'].post;
+    const { value } = requestBody.content['application/json'].examples.template;
+    expect((await stack.sendToEnd({ ...value, phoneNumberId: stack.number })).status).toBe(200);
+    const { data } = (await ask('?name=order_ready&language=en_US')).body;
+    const shown = document.components.schemas.MessageTemplate.properties.components.example;
+    expect(data[0].components).toMatchObject(
+      expect.arrayContaining([expect.objectContaining(shown?.[0] ?? {})]),
+    );
+  });
+
   test('that upstream paused is refused with the reason, and sent again once upstream says so', async () => {
     await ask('?refresh=true');
     await report('message_template_status_update', { event: 'PAUSED', reason: 'LOW_QUALITY' });
