@@ -156,6 +156,7 @@ test('a delivery that failed is sent again by key press, and the diff of two del
 test('a cut network and a restarted server lose nothing and double nothing', async () => {
   const settings = apiSettings();
   const first = await startApiProcess(settings);
+  onTestFinished(() => first.kill());
   const proxy = await startCuttableProxy(Number(new URL(first.url).port));
   onTestFinished(() => proxy.close());
   const server = await developerServer();
