@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { API_KEY_SCOPES, newApiKey } from '../../../src/features/keys/api-key.ts';
 import { revokeApiKey } from '../../../src/features/keys/api-key-store.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
@@ -32,9 +32,6 @@ const WITHOUT_KEY =
 const PUBLIC_OF_THE_API = ['/api/external/test', '/api/external/openapi.json'];
 
 const UNKNOWN_ID = '123456789012345';
-
-/** Thousands of requests: seconds on a machine of one's own, minutes on one that is busy. */
-vi.setConfig({ testTimeout: 240_000 });
 
 let api: TestApi;
 let close: () => Promise<void>;

@@ -132,7 +132,7 @@ test('operators have a port of their own where that is set, and production tells
   const operators = await vi.waitUntil(() => {
     const urls = lines.map((line) => /api listens at (http:\/\/[^"\s]+)/.exec(line)?.[1]);
     return urls.find((url) => url !== undefined && url !== plain);
-  }, 30_000);
+  }, 120_000);
   const pages = [`${operators}/portal/operator/health`, `${plain}/portal/operator/health`];
   const [own, other] = await Promise.all(pages.map((url) => send(url)));
   expect([own?.status, own?.headers.location?.split('?')[0]]).toEqual([303, '/portal/sign-in']);

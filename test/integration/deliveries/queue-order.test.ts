@@ -116,7 +116,7 @@ async function withEndpoints(count: number) {
 
 describe('the queue', () => {
   test('loses nothing, keeps the order of each lane and sends one at a time, whatever publishers, workers and operators do', {
-    timeout: RUNS === undefined ? 90_000 : 3_600_000,
+    timeout: RUNS === undefined ? 300_000 : 3_600_000,
   }, async () => {
     const { database } = await testWorkerDatabase(30);
     await seedFixtureAccounts(database);

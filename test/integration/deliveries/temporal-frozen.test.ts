@@ -7,7 +7,7 @@ import { loadConfig } from '../../../src/platform/config/config.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { connectTemporal } from '../../../src/platform/temporal/worker-connection.ts';
-import { ACCOUNT, bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
+import { ACCOUNT, bodyOf, messageStatus } from '../../support/load/upstream-bodies.ts';
 import { makeOwnTemporal, type OwnTemporal } from '../../support/own-temporal.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { testEventIdHash } from '../../support/test-accounts.ts';
@@ -85,13 +85,12 @@ test(
     expect(slowest).toBeLessThan(3 * 1_200 + SOON_MS);
     expect(first).toBeLessThan(3 * 1_200 + SOON_MS + 6_000);
     temporal.thaw();
-    receiver.behave(answer(503, { 'retry-after': '300' }));
     let n = 0;
     await eventually('a run shows what fails now', async () => {
       n += 1;
-      await insertBodies(database, [bodyOf(ACCOUNT, [textMessage(`wamid.BACK${n}`, 'x')])]);
-      await eventually('attempted', () => attemptsOf(stack, `wamid.BACK${n}`).length === 1);
-      return (await runsOf(client, database, `wamid.BACK${n}`, OPEN)) === 1;
+      // Each ladder ends well: an endpoint that only refuses would be left alone, and nothing attempted.
+      await ladderMs(stack, `wamid.BACK${n}`);
+      return (await runsOf(client, database, `wamid.BACK${n}`)) > 0;
     });
     for (const { headers, status } of receiver.received) {
       const attempt = Number(headers['x-service-attempt']);
@@ -102,7 +101,7 @@ test(
       ]);
     }
   },
-  (FROZEN_SECONDS + 120) * 1_000,
+  (FROZEN_SECONDS + 300) * 1_000,
 );
 
 test('the loops that show deliveries and endpoints in Temporal give a frozen one up, and go on when it is back', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ALLOWED_CALLS } from '../../../../src/api/graph/allowed-calls.ts';
 import { FACADE_ROOTS } from '../../../../src/api/graph/facade-paths.ts';
 import { facadeMediaId, uploadUuidOf } from '../../../../src/api/graph/media-ids.ts';
@@ -21,9 +21,6 @@ import { startRecordingUpstream, type UpstreamAccount } from './recording-upstre
  * Every route of the facade × every kind of key and of object that must not get through, as `authorization-matrix` has
  * it for the External API. The calls behind a route are those that are passed on, and some that are not.
  */
-
-/** Thousands of requests: seconds on a machine of one's own, minutes on one that is busy. */
-vi.setConfig({ testTimeout: 240_000 });
 
 type Account = UpstreamAccount & { ids: string[] };
 type Call = { name: string; method: MatrixRoute['method']; url: string };

@@ -1,4 +1,4 @@
-import { beforeAll, expect, test, vi } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { PLATFORM_OPERATIONS } from '../../../../src/api/provisioning/operations.ts';
 import { newPlatformKey } from '../../../../src/features/keys/api-key.ts';
 import { PLATFORM_SCOPES } from '../../../../src/features/keys/platform-key-store.ts';
@@ -10,8 +10,6 @@ import { addKey, apiOfFile, startTestApi, testConfig } from '../api-harness.ts';
 import { addPlatformKey } from './platform-client.ts';
 
 /** Every route of the platform API × every kind of key that must not get through. The routes are those that the server has. */
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const api = apiOfFile();
 

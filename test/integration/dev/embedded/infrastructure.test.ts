@@ -89,7 +89,7 @@ async function restarted(name: string, oldPid: number, since: number): Promise<v
       expect(servers.pids()[name]).not.toBe(oldPid);
       expect(log.slice(since).join('\n')).toContain(`${name} is ready again`);
     },
-    { timeout: 30_000, interval: 20 },
+    { timeout: 120_000, interval: 20 },
   );
 }
 

@@ -93,7 +93,7 @@ export const lookups = (requests: string[]) => requests.filter((request) => requ
 export function useMediaStack(): void {
   beforeAll(async () => {
     stack = await startMediaStack();
-  }, 60_000);
+  });
   afterAll(() => stack?.stop());
   beforeEach(async () => {
     await stack.clearUpstream();
