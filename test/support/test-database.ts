@@ -10,7 +10,8 @@ export type TestDatabase = { database: DatabasePool; url: string; close(): Promi
 export async function createTestDatabase(poolMax = 10, fixedPlans = false): Promise<TestDatabase> {
   const { postgresUrl } = inject('infrastructure');
   const name = `test_${randomBytes(6).toString('hex')}`;
-  await asAdmin(postgresUrl, `create database ${name} template ${TEMPLATE_DATABASE}`);
+  // A copy through the log, PostgreSQL's own way, costs twice the processor time.
+  await asAdmin(postgresUrl, `create database ${name} template ${TEMPLATE_DATABASE} strategy file_copy`);
   const url = new URL(postgresUrl);
   url.pathname = `/${name}`;
   const database = openDatabase({ url: url.href, poolMax, fixedPlans, applicationName: 'test' });

@@ -20,12 +20,10 @@ const SOURCES = new Map(
   ]),
 );
 
-const PROBLEMS = importProblems(SOURCES);
-
 /** What the check says besides once these files are there too. */
 function planted(files: Readonly<Record<string, string>>): string[] {
-  const added = Object.entries(files).map(([path, text]) => [path, importsOf(path, text)] as const);
-  return importProblems(new Map([...SOURCES, ...added])).filter((problem) => !PROBLEMS.includes(problem));
+  const added = new Map(Object.entries(files).map(([path, text]) => [path, importsOf(path, text)]));
+  return importProblems(new Map([...SOURCES, ...added]), added);
 }
 
 /** The problems of one new file that imports another. */
@@ -40,7 +38,7 @@ const DEPTHS = ['planted.ts', 'a/planted.ts', 'a/b/planted.ts', 'a/b/c/planted.t
 
 test('every import of the sources keeps to the house, and none goes in a circle', () => {
   expect(SOURCES.size).toBeGreaterThan(400);
-  expect(PROBLEMS).toEqual([]);
+  expect(importProblems(SOURCES)).toEqual([]);
 });
 
 test('docs/architecture.md has the same table', () => {
@@ -161,7 +159,7 @@ test('circles of rooms are found where no file is in one', () => {
     'src/features/users/planted.ts': "import type { X } from '../keys/offered.ts';",
     'src/features/keys/offered.ts': '',
   };
-  const circle = 'src/features/users → src/features/keys → src/features/users';
+  const circle = 'src/features/keys → src/features/users → src/features/keys';
   expect(planted(files)).toEqual([`circle of rooms: ${circle}`]);
 });
 

@@ -164,15 +164,18 @@ export type Import = { from: string; to: string; isType: boolean };
 /** What all files by their paths import. */
 type Sources = ReadonlyMap<string, readonly Import[]>;
 
-/** What breaks the rules in these sources; empty: nothing does. */
-export function importProblems(sources: Sources): string[] {
+/** What breaks the rules in these sources, or in some of them and the circles that they are in; empty: nothing does. */
+export function importProblems(sources: Sources, some: Sources = sources): string[] {
   const imports = [...sources.values()].flat();
-  const unknown = [...sources.keys()].filter((path) => ruleOf(path) === undefined);
+  const theirs = [...some.values()].flat();
+  const unknown = [...some.keys()].filter((path) => ruleOf(path) === undefined);
+  const rooms = betweenRooms(theirs).map(({ from }) => from);
+  const roomCircles = rooms.length > 0 ? circles(betweenRooms(imports), rooms) : [];
   return [
     ...unknown.map((path) => `${path} is in no folder of the house`),
-    ...imports.flatMap((each) => problemOf(each, sources) ?? []),
-    ...circles(imports).map((files) => `circle: ${files.join(' → ')}`),
-    ...circles(betweenRooms(imports)).map((rooms) => `circle of rooms: ${rooms.join(' → ')}`),
+    ...theirs.flatMap((each) => problemOf(each, sources) ?? []),
+    ...circles(imports, [...some.keys()]).map((files) => `circle: ${files.join(' → ')}`),
+    ...roomCircles.map((circle) => `circle of rooms: ${circle.join(' → ')}`),
   ];
 }
 
@@ -290,8 +293,8 @@ function betweenRooms(imports: readonly Import[]): Import[] {
   });
 }
 
-/** Files that import each other, through others too: one list per circle. */
-function circles(imports: readonly Import[]): string[][] {
+/** Files that import each other, through others too: one list per circle that is met from these files on. */
+function circles(imports: readonly Import[], begins: readonly string[]): string[][] {
   const targets = new Map<string, string[]>();
   for (const { from, to } of imports) {
     const known = targets.get(from);
@@ -307,6 +310,6 @@ function circles(imports: readonly Import[]): string[][] {
     for (const target of targets.get(path) ?? []) walk(target, [...way, path]);
     done.add(path);
   };
-  for (const path of targets.keys()) walk(path, []);
+  for (const path of begins) walk(path, []);
   return found;
 }
