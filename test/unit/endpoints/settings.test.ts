@@ -91,9 +91,10 @@ const formOf = (endpoint: EndpointView) =>
 /** Runs a function of the store and returns the statement that it made, with its parameters. */
 async function statementOf(run: (database: never) => Promise<unknown>) {
   const raw = vi.fn(async (_text: string, _bindings: unknown) => ({ rows: [], rowCount: 1 }));
-  await run({ raw } as never);
+  const notify = vi.fn();
+  await run({ raw, notify } as never);
   const [text = '', bindings] = raw.mock.calls[0] ?? [];
-  return { text, bindings };
+  return { text, bindings, notified: notify.mock.calls };
 }
 
 describe('every setting of the table, and one that is only there', () => {
@@ -167,6 +168,7 @@ describe('every setting of the table, and one that is only there', () => {
     expect(insert.text).toMatch(/made_up_seconds[\s\S]*values[\s\S]*cast\(:madeUpSeconds as integer\)/);
     expect(insert.bindings).toMatchObject({ madeUpSeconds: null, asymmetricSignature: 'none' });
     expect(update.text).toContain('made_up_seconds = cast(:madeUpSeconds as integer)');
+    expect(update.notified).toEqual([['heliograph_endpoints', '3']]);
     const folder = 'src/platform/postgres/migrations';
     const added = readdirSync(folder).map((file) => readFileSync(`${folder}/${file}`, 'utf8'));
     const columns = added
