@@ -1,4 +1,5 @@
 import { Command, type CommanderError } from 'commander';
+import { optOutWordsCommand } from './api/customers/opt-out-words.ts';
 import { deliveryCommand } from './api/deliveries/retries.ts';
 import { endpointCommand } from './api/endpoints/endpoint-command.ts';
 import { operationsUrlCommand } from './api/endpoints/operations-url.ts';
@@ -44,6 +45,7 @@ export function buildAdminCommand(): Command {
     deliveryCommand(),
     replayCommand(),
     broadcastCommand(),
+    optOutWordsCommand(),
     findCommand(),
     eventsCommand(),
     inboxCommand(),

@@ -791,7 +791,7 @@ type Event struct {
 	DeliverySummary EventDeliverySummary `json:"deliverySummary"`
 	EventID         string               `json:"eventId"`
 
-	// EventType One of message, status, payment, order, media.ready, test, window.closing, message.batch.
+	// EventType One of message, status, payment, order, media.ready, test, window.closing, preference, message.batch.
 	EventType     string     `json:"eventType"`
 	ID            string     `json:"id"`
 	OccurredAt    *time.Time `json:"occurredAt"`
@@ -814,7 +814,7 @@ type EventDetails struct {
 	Deliveries []Delivery      `json:"deliveries"`
 	EventID    string          `json:"eventId"`
 
-	// EventType One of message, status, payment, order, media.ready, test, window.closing, message.batch.
+	// EventType One of message, status, payment, order, media.ready, test, window.closing, preference, message.batch.
 	EventType string `json:"eventType"`
 
 	// FilteredEndpointIds Endpoints that take events of this type and number and have no delivery of it, because their content filter, as it is now, does not take it.
@@ -1343,6 +1343,15 @@ type NewOptOut struct {
 	Scope string `json:"scope"`
 }
 
+// NewOptOutWords defines model for NewOptOutWords.
+type NewOptOutWords struct {
+	// OptInWords What begins it again; none of the others. Left out: as before.
+	OptInWords []string `json:"optInWords,omitempty"`
+
+	// OptOutWords What ends marketing. Left out: as before.
+	OptOutWords []string `json:"optOutWords,omitempty"`
+}
+
 // NewRecipients defines model for NewRecipients.
 type NewRecipients struct {
 	Recipients []NewRecipientsRecipientsItem `json:"recipients"`
@@ -1428,7 +1437,7 @@ type OptOut struct {
 	Scope string    `json:"scope"`
 	Since time.Time `json:"since"`
 
-	// Source One of upstream, error_131050, api, portal.
+	// Source One of upstream, error_131050, keyword, api, portal.
 	Source string `json:"source"`
 }
 
@@ -1465,7 +1474,7 @@ type OptOutMark struct {
 	Scope string    `json:"scope"`
 	Since time.Time `json:"since"`
 
-	// Source One of upstream, error_131050, api, portal.
+	// Source One of upstream, error_131050, keyword, api, portal.
 	Source string `json:"source"`
 }
 
@@ -1483,8 +1492,14 @@ type OptOutSearch struct {
 	// PhoneNumberID Only those that hold at this number.
 	PhoneNumberID string `json:"phoneNumberId,omitempty"`
 
-	// Source One of upstream, error_131050, api, portal.
+	// Source One of upstream, error_131050, keyword, api, portal.
 	Source string `json:"source,omitempty"`
+}
+
+// OptOutWords defines model for OptOutWords.
+type OptOutWords struct {
+	OptInWords  []string `json:"optInWords"`
+	OptOutWords []string `json:"optOutWords"`
 }
 
 // OrderEvent defines model for OrderEvent.
@@ -1691,6 +1706,60 @@ type PhoneNumberMetadata struct {
 
 	// PhoneNumberID The same as `phoneNumberId` of the event.
 	PhoneNumberID string `json:"phone_number_id,omitempty"`
+}
+
+// PreferenceEvent defines model for PreferenceEvent.
+type PreferenceEvent struct {
+	// Data Content of the event.
+	Data PreferenceEventData `json:"data"`
+
+	// EventID The id of the subject, not unique: deduplicate by the header webhook-id.
+	EventID string `json:"eventId"`
+
+	// EventType The type; it decides the form of `data`. Always preference.
+	EventType string `json:"eventType"`
+
+	// OccurredAt When it was released for delivery, UTC.
+	OccurredAt time.Time `json:"occurredAt"`
+
+	// PhoneNumberID The number of yours that it is about; null for all of them.
+	PhoneNumberID *string `json:"phoneNumberId"`
+
+	// UserID The tenant.
+	UserID int `json:"userId"`
+
+	// WabaID The WhatsApp Business Account.
+	WabaID string `json:"wabaId"`
+}
+
+// PreferenceEventData Content of the event.
+type PreferenceEventData struct {
+	// Customer Whose wish it is.
+	Customer PreferenceEventDataCustomer `json:"customer"`
+
+	// PhoneNumberID The number of yours that it is about; null for all of them.
+	PhoneNumberID *string `json:"phoneNumberId"`
+
+	// Scope `marketing`, or `all`: nothing but within the service window.
+	Scope string `json:"scope"`
+
+	// Since Since when it is so.
+	Since time.Time `json:"since"`
+
+	// Source Who said it: `upstream`, `error_131050`, `keyword`, `api` or `portal`.
+	Source string `json:"source"`
+
+	// State `stop` or `resume`.
+	State string `json:"state"`
+}
+
+// PreferenceEventDataCustomer Whose wish it is.
+type PreferenceEventDataCustomer struct {
+	// UserID The user id.
+	UserID *string `json:"userId"`
+
+	// WaID The phone number, as upstream spells it.
+	WaID *string `json:"waId"`
 }
 
 // Replay defines model for Replay.
@@ -4325,7 +4394,7 @@ type TestRequest struct {
 	// EventID The `eventId` of an earlier test, to see that both count: events may share an `eventId`, and only `webhook-id` identifies a duplicate. With `sample` only.
 	EventID string `json:"eventId,omitempty"`
 
-	// Sample The event to send: the `test` event unless another sample is named. Samples have made-up contents, the `phoneNumberId` `TEST_PHONE_NUMBER_ID` and an `eventId` of `test_…`. One of test, message, image, location, button, status, status.failed, payment, order, media.ready, window.closing.
+	// Sample The event to send: the `test` event unless another sample is named. Samples have made-up contents, the `phoneNumberId` `TEST_PHONE_NUMBER_ID` and an `eventId` of `test_…`. One of test, message, image, location, button, status, status.failed, payment, order, media.ready, window.closing, preference.
 	Sample string `json:"sample,omitempty"`
 }
 
@@ -4994,6 +5063,9 @@ type EndOptOutJSONRequestBody = OptOutEnd
 
 // SearchOptOutsJSONRequestBody defines body for SearchOptOuts for application/json ContentType.
 type SearchOptOutsJSONRequestBody = OptOutSearch
+
+// SetOptOutWordsJSONRequestBody defines body for SetOptOutWords for application/json ContentType.
+type SetOptOutWordsJSONRequestBody = NewOptOutWords
 
 // StartReplayJSONRequestBody defines body for StartReplay for application/json ContentType.
 type StartReplayJSONRequestBody = ReplayRequest
@@ -6206,6 +6278,31 @@ func (c *Client) SearchOptOuts(ctx context.Context, body OptOutSearch) (*OptOutL
 	request := requestTo(http.MethodPost, "/api/external/opt-outs/search")
 	request.body = body
 	return call[OptOutList](ctx, c, request)
+}
+
+// GetOptOutWords Get the words by which customers opt out
+//
+// GET /api/external/opt-outs/words
+//
+// None unless the tenant has set some.
+//
+// Scope: `read`.
+func (c *Client) GetOptOutWords(ctx context.Context) (*OptOutWords, error) {
+	request := requestTo(http.MethodGet, "/api/external/opt-outs/words")
+	return call[OptOutWords](ctx, c, request)
+}
+
+// SetOptOutWords Set the words by which customers opt out
+//
+// PUT /api/external/opt-outs/words
+//
+// A customer who writes one of `optOutWords` and nothing else, or presses a button with that text, gets no marketing of that number any more; one of `optInWords` ends that. Spaces around the word do not matter, nor do large and small letters. Messages count from then on.
+//
+// Scope: `send`.
+func (c *Client) SetOptOutWords(ctx context.Context, body NewOptOutWords) (*OptOutWords, error) {
+	request := requestTo(http.MethodPut, "/api/external/opt-outs/words")
+	request.body = body
+	return call[OptOutWords](ctx, c, request)
 }
 
 // GetPayment Get a payment

@@ -26,7 +26,7 @@ type Webhook struct {
 	// EventID is upstream's id of what happened. Several events can have the same.
 	EventID string
 	// Event is a *MessageEvent, *StatusEvent, *PaymentEvent, *OrderEvent, *MediaReadyEvent, *TestEvent,
-	// *WindowClosingEvent or *UpstreamEvent, and a json.RawMessage of the whole body for types that are added later.
+	// *WindowClosingEvent, *PreferenceEvent or *UpstreamEvent, and a json.RawMessage of the whole body for types that are added later.
 	Event any
 	// Body is the raw body.
 	Body json.RawMessage
@@ -154,6 +154,8 @@ func eventOf(eventType string) any {
 		return new(TestEvent)
 	case "window.closing":
 		return new(WindowClosingEvent)
+	case "preference":
+		return new(PreferenceEvent)
 	case "message.batch":
 		return new(MessageBatchEvent)
 	}

@@ -1,6 +1,9 @@
 /** Sent only to endpoints whose event types name it, as `upstream.*`. */
 export const WINDOW_CLOSING = 'window.closing';
 
+/** That a customer stopped or resumed messages: sent as WINDOW_CLOSING is. */
+export const PREFERENCE = 'preference';
+
 /** So long before the end of the window, unless the endpoint says otherwise. */
 export const WINDOW_CLOSING_MINUTES = 60;
 
@@ -12,6 +15,7 @@ export const EVENT_TYPES = [
   'media.ready',
   'test',
   WINDOW_CLOSING,
+  PREFERENCE,
 ] as const;
 
 export type CoreEventType = (typeof EVENT_TYPES)[number];
@@ -25,6 +29,9 @@ export type EventType = CoreEventType | UpstreamEventType;
 export const MESSAGE_BATCH = 'message.batch';
 
 export type SentEventType = EventType | typeof MESSAGE_BATCH;
+
+/** No endpoint gets them that does not name them. */
+const ON_REQUEST: readonly string[] = [WINDOW_CLOSING, PREFERENCE, MESSAGE_BATCH];
 
 export const UPSTREAM = 'upstream.';
 
@@ -56,7 +63,7 @@ export function eventTypeNamed(name: string): EventType | null {
 
 /** Whether these event types of an endpoint include a type; null stands for the events of the product spec, and never for one on request. */
 export function includesType(wanted: readonly string[] | null, type: string): boolean {
-  if (wanted === null) return type !== WINDOW_CLOSING && type !== MESSAGE_BATCH && !type.startsWith(UPSTREAM);
+  if (wanted === null) return !ON_REQUEST.includes(type) && !type.startsWith(UPSTREAM);
   return wanted.includes(type) || (type.startsWith(UPSTREAM) && wanted.includes(ALL_UPSTREAM));
 }
 
@@ -67,7 +74,7 @@ export function typeIsAmong(column: string, wanted: string): string {
 
 /** SQL: whether only those get the type in `column` that ask for it by name. */
 export function typeIsOnRequest(column: string): string {
-  return `(${column} in ('${WINDOW_CLOSING}', '${MESSAGE_BATCH}') or ${column} like '${UPSTREAM}%')`;
+  return `(${column} in (${ON_REQUEST.map((type) => `'${type}'`).join(', ')}) or ${column} like '${UPSTREAM}%')`;
 }
 
 /** SQL: as `includesType`, for the column `event_types` of an endpoint. */

@@ -18,7 +18,7 @@ export type ApiClient = {
   /** Whether something was read that should be a response of the service. */
   hasResponded(): boolean;
   /** The body of a successful response. Throws Failure with the exit code of what went wrong. */
-  call<T>(method: 'GET' | 'POST' | 'PATCH', path: string, request?: Request): Promise<T>;
+  call<T>(method: 'GET' | 'POST' | 'PUT' | 'PATCH', path: string, request?: Request): Promise<T>;
   /** The response to GET, successful or not, with its body still to be read. Throws what `fetch` throws. */
   open(path: string, request: Request, signal: AbortSignal): Promise<Response>;
 };
@@ -55,7 +55,7 @@ export function makeApiClient(account: Account): ApiClient {
   return {
     account,
     hasResponded: () => hasResponded,
-    async call<T>(method: 'GET' | 'POST' | 'PATCH', path: string, request: Request = {}): Promise<T> {
+    async call<T>(method: 'GET' | 'POST' | 'PUT' | 'PATCH', path: string, request: Request = {}): Promise<T> {
       for (let waits = 0; ; waits += 1) {
         const response = await send(method, path, request, AbortSignal.timeout(TIMEOUT_MS)).catch(
           unreachable(account),

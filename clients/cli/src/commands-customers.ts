@@ -3,13 +3,14 @@ import type {
   EndOptOutResponse,
   OptOut,
   OptOutList,
+  OptOutWords,
 } from '../../typescript/src/generated/types.gen.js';
 import { type Command, textOf, type Values } from './command.ts';
 import { limitOf } from './commands-events.ts';
 import { EXIT, wrongUsage } from './failure.ts';
 import { printable, table } from './output.ts';
 
-const SOURCES = ['upstream', 'error_131050', 'api', 'portal'] as const;
+const SOURCES = ['upstream', 'error_131050', 'keyword', 'api', 'portal'] as const;
 const SCOPES = ['marketing', 'all'] as const;
 const PATH = '/api/external/opt-outs';
 
@@ -92,7 +93,7 @@ const endOptOut: Command = {
   name: 'end-opt-out',
   operands: '<customer>',
   count: [1, 1],
-  summary: 'end the opt-outs of a customer that the API or the portal noted',
+  summary: 'end the opt-outs of a customer that a word, the API or the portal noted',
   details:
     'One that upstream reported ends only when the customer resumes in WhatsApp. The evidence is kept in the audit log.',
   options: {
@@ -112,6 +113,41 @@ const endOptOut: Command = {
     return EXIT.ok;
   },
 };
+
+const optOutWords: Command = {
+  name: 'opt-out-words',
+  summary: 'show or set the words by which customers opt out of marketing, and in again',
+  details: 'A list that is left out stays as it is; an empty text empties it.',
+  options: {
+    'opt-out': { type: 'string', value: '<words>', help: 'separated by commas' },
+    'opt-in': { type: 'string', value: '<words>', help: 'separated by commas' },
+  },
+  examples: ['heliograph opt-out-words', 'heliograph opt-out-words --opt-out STOP,BAJA --opt-in START'],
+  async run({ api, output, isJson }, _operands, values) {
+    const body = { optOutWords: wordsIn(values, 'opt-out'), optInWords: wordsIn(values, 'opt-in') };
+    const isSet = body.optOutWords !== undefined || body.optInWords !== undefined;
+    const words = await api().call<OptOutWords>(
+      isSet ? 'PUT' : 'GET',
+      `${PATH}/words`,
+      isSet ? { body } : {},
+    );
+    if (isJson) output.json(words);
+    else {
+      const line = (some: readonly string[]) => some.map(printable).join(', ') || 'none';
+      output.line(`Opt out: ${line(words.optOutWords)}\nOpt in: ${line(words.optInWords)}`);
+    }
+    return EXIT.ok;
+  },
+};
+
+function wordsIn(values: Values, name: string): string[] | undefined {
+  return values[name] === undefined
+    ? undefined
+    : String(values[name])
+        .split(',')
+        .map((word) => word.trim())
+        .filter((word) => word !== '');
+}
 
 const ACTIONS = ['take', 'pass', 'release'] as const;
 
@@ -142,4 +178,4 @@ const thread: Command = {
   },
 };
 
-export const CUSTOMER_COMMANDS: readonly Command[] = [optOuts, optOut, endOptOut, thread];
+export const CUSTOMER_COMMANDS: readonly Command[] = [optOuts, optOut, endOptOut, optOutWords, thread];

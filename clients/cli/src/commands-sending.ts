@@ -27,6 +27,7 @@ const SAMPLES: readonly Sample[] = [
   'order',
   'media.ready',
   'window.closing',
+  'preference',
 ];
 
 const trigger: Command = {

@@ -5,6 +5,7 @@ import type {
   MessageEvent,
   OrderEvent,
   PaymentEvent,
+  PreferenceEvent,
   StatusEvent,
   TestEvent,
   UpstreamEvent,
@@ -20,6 +21,7 @@ export type WebhookEvent =
   | MediaReadyEvent
   | TestEvent
   | WindowClosingEvent
+  | PreferenceEvent
   | MessageBatchEvent
   // The field is part of the type, so that the others can still be told apart by theirs.
   | (Omit<UpstreamEvent, 'eventType'> & { eventType: `upstream.${string}` });

@@ -56,6 +56,7 @@ const summaries: Record<string, (data: Members) => string> = {
   'media.ready': (data) => joined(data.mediaType, data.mimeType, data.mediaPath),
   test: (data) => joined(data.message),
   'window.closing': (data) => joined(data.conversationId, data.expiresAt),
+  preference: (data) => joined(membersOf(data.customer).waId, data.state, data.scope, data.source),
 };
 
 /** What is in an event, in a few words; any body is accepted. */

@@ -137,7 +137,10 @@ const end = restOperation({
     },
   },
   run: async ({ tools, wabaId }, { customer, ...given }) => {
-    const { ended, left } = await endCustomerOptOuts(tools, wabaId, readCustomerReference(customer), given);
+    const { ended, left } = await endCustomerOptOuts(tools, wabaId, readCustomerReference(customer), {
+      ...given,
+      source: 'api',
+    });
     return { ended, left: left.map(optOutJson) };
   },
 });

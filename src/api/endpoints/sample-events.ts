@@ -16,6 +16,7 @@ export const SAMPLE_NAMES = [
   'order',
   'media.ready',
   'window.closing',
+  'preference',
 ] as const;
 
 type SampleName = (typeof SAMPLE_NAMES)[number];

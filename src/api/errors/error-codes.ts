@@ -58,7 +58,7 @@ const CODES = {
     status: 422,
     message: 'The customer wants no such messages.',
     advice:
-      'Nothing was sent, stored or counted. optOut says since when and by which report. One that upstream reported ends when the customer resumes in WhatsApp; POST /api/external/opt-outs/end ends one that POST /api/external/opt-outs noted.',
+      'Nothing was sent, stored or counted. optOut says since when and by which report. One that upstream reported ends when the customer resumes in WhatsApp; POST /api/external/opt-outs/end ends one that a word, your API or your team noted.',
   },
   unknown_opt_out: {
     status: 404,

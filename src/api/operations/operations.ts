@@ -2,6 +2,7 @@ import { IDENTITY_OPERATIONS } from '../accounts/account-identity.ts';
 import { getMessageUsage } from '../accounts/message-usage.ts';
 import { getUsage } from '../accounts/usage.ts';
 import { checkOwnWaba } from '../accounts/waba-check.ts';
+import { OPT_OUT_WORDS_OPERATIONS } from '../customers/opt-out-words.ts';
 import { OPT_OUT_OPERATIONS } from '../customers/opt-outs.ts';
 import { streamEvents } from '../deliveries/event-stream.ts';
 import { EVENT_OPERATIONS } from '../deliveries/events.ts';
@@ -68,5 +69,6 @@ export const OPERATIONS: readonly Operation[] = [
   uploadTemplateMedia,
   getPayment,
   ...OPT_OUT_OPERATIONS,
+  ...OPT_OUT_WORDS_OPERATIONS,
   ...ERASURE_OPERATIONS,
 ];

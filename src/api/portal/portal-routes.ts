@@ -10,6 +10,7 @@ import { ASSET_DIRECTORY, ASSET_PREFIX } from './asset-urls.ts';
 import { auditPages } from './audit/audit-pages.ts';
 import { brandFiles } from './brand/brand-files.ts';
 import { optOutPages } from './customers/opt-out-pages.ts';
+import { optOutWordsPage } from './customers/opt-out-words-page.ts';
 import { deliveryPages } from './deliveries/delivery-page.ts';
 import { endpointPages } from './endpoints/endpoint-pages.ts';
 import { eventTypePages } from './endpoints/event-type-pages.ts';
@@ -52,6 +53,7 @@ export async function portalRoutes(scope: PortalApp, context: PortalContext): Pr
     scheduledPages(pages, context);
     broadcastPages(pages, context);
     optOutPages(pages, context);
+    optOutWordsPage(pages, context);
     templatePages(pages, context);
     usagePages(pages, context);
     erasurePages(pages, context);

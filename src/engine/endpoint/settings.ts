@@ -3,6 +3,7 @@ import {
   ALL_UPSTREAM,
   EVENT_TYPES,
   type EventType,
+  PREFERENCE,
   upstreamTypeOf,
   WINDOW_CLOSING,
   WINDOW_CLOSING_MINUTES,
@@ -35,10 +36,12 @@ import { WORKFLOW_MODES } from './workflow-mode.ts';
 
 const namedAsThey = (types: readonly EventType[]) => Object.fromEntries(types.map((type) => [type, type]));
 
-const CORE_TYPES = namedAsThey(EVENT_TYPES.filter((type) => type !== 'test' && type !== WINDOW_CLOSING));
+const CORE_TYPES = namedAsThey(
+  EVENT_TYPES.filter((type) => !['test', WINDOW_CLOSING, PREFERENCE].includes(type)),
+);
 const OTHER_TYPES = {
-  summary: 'Only if selected: the end of the service window, other fields of the upstream platform',
-  choices: namedAsThey([WINDOW_CLOSING, ALL_UPSTREAM, ...KNOWN_FIELDS.map(upstreamTypeOf)]),
+  summary: 'Only if selected: the end of the service window, opt-outs, other fields of the upstream platform',
+  choices: namedAsThey([WINDOW_CLOSING, PREFERENCE, ALL_UPSTREAM, ...KNOWN_FIELDS.map(upstreamTypeOf)]),
 };
 
 /**
@@ -71,13 +74,13 @@ export const SETTINGS = {
       hint: 'None selected: all of these, future ones included.',
       choices: CORE_TYPES,
       more: OTHER_TYPES,
-      byDefault: 'all but window.closing and upstream.*',
+      byDefault: 'all but window.closing, preference and upstream.*',
     },
     command: {
       flags: '--events <types>',
-      help: 'event types, comma separated; also window.closing, upstream.<field> or upstream.* (default: all but these, also those to come)',
+      help: 'event types, comma separated; also window.closing, preference, upstream.<field> or upstream.* (default: all but these, also those to come)',
       label: 'events',
-      byDefault: 'all but window.closing and upstream.*',
+      byDefault: 'all but window.closing, preference and upstream.*',
     },
   }),
   phoneNumberIds: textsSetting({

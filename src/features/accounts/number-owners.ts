@@ -1,8 +1,9 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { query, queryColumn, queryOne } from '../../platform/postgres/sql.ts';
+import { meaningsOf, type OptOutWords, type WordMeanings } from './opt-out-words.ts';
 
-/** Whose a phone number is. `removed`: an operator took it, or its WABA, away. */
-export type NumberOwner = { wabaId: string; tenantId: string; removed: boolean };
+/** Whose a phone number is. `removed`: an operator took it, or its WABA, away. `words`: of customers who stop or resume marketing. */
+export type NumberOwner = { wabaId: string; tenantId: string; removed: boolean; words?: WordMeanings };
 
 /** Which WABA and tenant each of these phone numbers belongs to; unknown numbers are absent. */
 export async function findNumberOwners(
@@ -10,14 +11,20 @@ export async function findNumberOwners(
   phoneNumberIds: readonly string[],
 ): Promise<Map<string, NumberOwner>> {
   if (phoneNumberIds.length === 0) return new Map();
-  const rows = await query<NumberOwner & { phoneNumberId: string }>(
+  const rows = await query<Omit<NumberOwner, 'words'> & OptOutWords & { phoneNumberId: string }>(
     trx,
     `select n.phone_number_id as "phoneNumberId", n.waba_id as "wabaId", w.tenant_id as "tenantId",
-            n.detached or w.removed_at is not null as removed
+            n.detached or w.removed_at is not null as removed, w.opt_out_words as "optOutWords",
+            w.opt_in_words as "optInWords"
        from phone_numbers n join wabas w using (waba_id) where n.phone_number_id = any (:phoneNumberIds::text[])`,
     { phoneNumberIds },
   );
-  return new Map(rows.map(({ phoneNumberId, ...owner }) => [phoneNumberId, owner]));
+  return new Map(
+    rows.map(({ phoneNumberId, optOutWords, optInWords, ...owner }) => {
+      const words = meaningsOf({ optOutWords, optInWords });
+      return [phoneNumberId, words === null ? owner : { ...owner, words }];
+    }),
+  );
 }
 
 export async function findKnownWabas(trx: Transaction, wabaIds: readonly string[]): Promise<Set<string>> {

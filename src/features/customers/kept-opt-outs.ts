@@ -40,7 +40,7 @@ export function earliestStops(text: string): string {
 
 /**
  * Gives a contact what was kept of it, and what `otherId` has, who turned out to be the same person: of each kind at a number
- * the latest, with the beginning that all of them tell.
+ * the latest, with the beginning that all of them tell; before it one that says no messages at all, as no later one about marketing ends it.
  */
 export async function gatherOptOuts(
   trx: Transaction,
@@ -51,7 +51,7 @@ export async function gatherOptOuts(
     union all select id from opt_outs where kept_keys && opt_out_keys(:contactId)`;
   await execute(
     trx,
-    `with theirs as (select o.*, row_number() over (partition by phone_number_id, is_upstream order by reported_at desc, id) as n
+    `with theirs as (select o.*, row_number() over (partition by phone_number_id, is_upstream order by (is_stop and scope = 'all') desc, reported_at desc, id) as n
                        from opt_outs o where id in (${theirs})),
           facts as (
             select o.phone_number_id, o.is_upstream, max(${KNOWN_RESUME}) as resumed_at, array_agg(s.at) as stops

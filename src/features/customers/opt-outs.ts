@@ -1,13 +1,14 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query, queryOne } from '../../platform/postgres/sql.ts';
+import { query, queryOne } from '../../platform/postgres/sql.ts';
 import type { CustomerReference } from './customer-reference.ts';
 import { earliestStops, gatherOptOuts, KNOWN_RESUME, KNOWN_STOPS } from './kept-opt-outs.ts';
+import { type PreferenceChange, publishPreferences } from './preference-events.ts';
 
 /** `all`: nothing but what goes out within the customer service window, and no marketing then either. */
 export const OPT_OUT_SCOPES = ['marketing', 'all'] as const;
 
-/** Who said it: upstream, by `user_preferences` or by refusing a message, or the tenant. */
-export const OPT_OUT_SOURCES = ['upstream', 'error_131050', 'api', 'portal'] as const;
+/** Who said it: upstream, by `user_preferences` or by refusing a message, the customer by a word of the tenant's, or the tenant. */
+export const OPT_OUT_SOURCES = ['upstream', 'error_131050', 'keyword', 'api', 'portal'] as const;
 
 export type OptOutMark = {
   scope: (typeof OPT_OUT_SCOPES)[number];
@@ -47,12 +48,12 @@ export async function optOutOf(
   );
 }
 
-/** What upstream reports of a customer at one number. */
+/** What upstream, or the customer by a word, says about marketing of one number. */
 export type PreferenceReport = {
   wabaId: string;
   phoneNumberId: string;
   contactId: string;
-  source: 'upstream' | 'error_131050';
+  source: 'upstream' | 'error_131050' | 'keyword';
   isStop: boolean;
   at: Date;
 };
@@ -66,28 +67,49 @@ const STOPPED_AT = earliestStops(
    union select excluded.reported_at where excluded.is_stop and excluded.reported_at >= coalesce(${KNOWN_RESUME}, '-infinity')`,
 );
 
+/** SQL: whether the report that has come is as late as what is known of a row `o`. */
+const IS_LATEST = 'excluded.reported_at >= o.reported_at';
+
+/** SQL: a word changes nothing of what the tenant noted, except that it ends what is about marketing. */
+const MAY_CHANGE = `excluded.source <> 'keyword' or o.source = 'keyword' or not o.is_stop
+  or (o.scope = 'marketing' and not excluded.is_stop)`;
+
 /**
  * In the order in which they came; of each customer at a number the latest by its time holds, and a stop began with the earliest
- * report of it since the newest resume.
+ * report of it since the newest resume. Upstream's and those of the tenant, to which words belong, are told apart.
  */
 export async function notePreferences(trx: Transaction, reports: readonly PreferenceReport[]): Promise<void> {
   for (const contactId of new Set(reports.map((report) => report.contactId)))
     await gatherOptOuts(trx, contactId);
-  for (const report of reports)
-    await execute(
+  const changes: PreferenceChange[] = [];
+  for (const report of reports) {
+    const noted = await queryOne<OptOutMark & { isStop: boolean; wasStop: boolean | null }>(
       trx,
-      `insert into opt_outs as o (waba_id, phone_number_id, contact_id, source, is_stop, scope, since, reported_at)
+      `with before as (
+         select is_stop from opt_outs where contact_id = :contactId and phone_number_id = :phoneNumberId
+            and is_upstream = (:source <> 'keyword'))
+       insert into opt_outs as o (waba_id, phone_number_id, contact_id, source, is_stop, scope, since, reported_at)
        values (:wabaId, :phoneNumberId, :contactId, :source, :isStop, 'marketing', :at, :at)
        on conflict (contact_id, coalesce(phone_number_id, ''), is_upstream) where contact_id is not null do update
-          set source = case when excluded.reported_at >= o.reported_at then excluded.source else o.source end,
-              is_stop = case when excluded.reported_at >= o.reported_at then excluded.is_stop else o.is_stop end,
+          set source = case when ${IS_LATEST} then excluded.source else o.source end,
+              is_stop = case when ${IS_LATEST} then excluded.is_stop else o.is_stop end,
+              scope = case when ${IS_LATEST} then excluded.scope else o.scope end,
+              reason = case when ${IS_LATEST} then null else o.reason end,
               reported_at = greatest(o.reported_at, excluded.reported_at),
               resumed_at = ${RESUMED_AT},
               stopped_at = ${STOPPED_AT},
-              since = case when excluded.reported_at >= o.reported_at and not excluded.is_stop then excluded.since
-                else coalesce((${STOPPED_AT})[1], o.since) end`,
+              since = case when ${IS_LATEST} and not excluded.is_stop then excluded.since
+                else coalesce((${STOPPED_AT})[1], o.since) end
+        where ${MAY_CHANGE}
+       returning o.scope, o.source, o.since, o.is_stop as "isStop", (select is_stop from before) as "wasStop"`,
       report,
     );
+    if (noted === null || noted.isStop === noted.wasStop) continue;
+    const { scope, source, since, isStop } = noted;
+    const { wabaId, contactId, phoneNumberId } = report;
+    changes.push({ wabaId, contactId, phoneNumberId, scope, source, since, isStop });
+  }
+  await publishPreferences(trx, changes);
 }
 
 /** Upstream refused a message, because the customer of its conversation wants no marketing. */
@@ -117,31 +139,60 @@ export type NewOptOut = {
 
 /** Once per customer and number: a later one changes scope and reason, and keeps the beginning. Returns its id. */
 export async function addOptOut(trx: Transaction, optOut: NewOptOut): Promise<string> {
-  await gatherOptOuts(trx, optOut.contactId);
-  const added = await queryOne<{ id: string }>(
+  const { wabaId, contactId, phoneNumberId, scope, source } = optOut;
+  await gatherOptOuts(trx, contactId);
+  const added = await queryOne<{ id: string; since: Date; stoppedScope: OptOutMark['scope'] | null }>(
     trx,
-    `insert into opt_outs as o (waba_id, phone_number_id, contact_id, scope, source, reason, since, reported_at)
+    `with before as (
+       select scope from opt_outs where contact_id = :contactId and phone_number_id is not distinct from :phoneNumberId
+          and not is_upstream and is_stop)
+     insert into opt_outs as o (waba_id, phone_number_id, contact_id, scope, source, reason, since, reported_at)
      values (:wabaId, :phoneNumberId, :contactId, :scope, :source, :reason, now(), now())
      on conflict (contact_id, coalesce(phone_number_id, ''), is_upstream) where contact_id is not null do update
-        set scope = excluded.scope, reason = excluded.reason, source = excluded.source, reported_at = excluded.reported_at
-     returning id`,
+        set scope = excluded.scope, reason = excluded.reason, source = excluded.source, reported_at = excluded.reported_at,
+            since = case when o.is_stop then o.since else excluded.since end, is_stop = true,
+            stopped_at = case when o.is_stop then o.stopped_at end
+     returning id, since, (select scope from before) as "stoppedScope"`,
     optOut,
   );
-  return added?.id ?? '';
+  if (added === null) throw new Error('the opt-out was not noted');
+  const { id, since, stoppedScope } = added;
+  if (stoppedScope !== scope)
+    await publishPreferences(trx, [{ wabaId, contactId, phoneNumberId, scope, source, since, isStop: true }]);
+  return id;
 }
 
-/** Those of the tenant's own, at one number or at all; returns how many ended. */
+/** Those of the tenant's own and those by its words, at one number or at all; returns how many ended. */
 export async function endOptOuts(
   trx: Transaction,
-  { wabaId, contactId, phoneNumberId }: Pick<NewOptOut, 'wabaId' | 'contactId' | 'phoneNumberId'>,
+  { wabaId, contactId, phoneNumberId, source }: Omit<NewOptOut, 'scope' | 'reason'>,
 ): Promise<number> {
-  return await execute(
+  const own = `waba_id = :wabaId and contact_id = :contactId and not is_upstream and is_stop
+    and (cast(:phoneNumberId as text) is null or phone_number_id = :phoneNumberId)`;
+  // A word that was sent before the end and comes behind it changes nothing.
+  const byWords = await query<EndedOptOut>(
     trx,
-    `delete from opt_outs where waba_id = :wabaId and contact_id = :contactId and not is_upstream
-        and (cast(:phoneNumberId as text) is null or phone_number_id = :phoneNumberId)`,
+    `update opt_outs set is_stop = false, source = 'keyword', reason = null, since = now(), reported_at = now(),
+            resumed_at = now(), stopped_at = null
+      where ${own} and (source = 'keyword' or stopped_at is not null) returning ${ENDED}`,
     { wabaId, contactId, phoneNumberId },
   );
+  const others = await query<EndedOptOut>(trx, `delete from opt_outs where ${own} returning ${ENDED}`, {
+    wabaId,
+    contactId,
+    phoneNumberId,
+  });
+  const since = new Date();
+  const ended = [...byWords, ...others].map((one) => {
+    return { ...one, wabaId, contactId, source, since, isStop: false };
+  });
+  await publishPreferences(trx, ended);
+  return ended.length;
 }
+
+type EndedOptOut = Pick<PreferenceChange, 'phoneNumberId' | 'scope'>;
+
+const ENDED = 'phone_number_id as "phoneNumberId", scope';
 
 export type OptOutRow = OptOutMark & {
   id: string;

@@ -36,12 +36,14 @@ export async function noteOptOut(
   });
 }
 
+type Ending = Pick<NewOptOut, 'source'> & { phoneNumberId?: string | null; evidence: string };
+
 /** Throws RequestError: `unknown_opt_out`, `opt_out_of_upstream`. */
 export async function endCustomerOptOuts(
   { database, actor }: Asking,
   wabaId: string,
   customer: CustomerReference,
-  { phoneNumberId = null, evidence }: { phoneNumberId?: string | null; evidence: string },
+  { phoneNumberId = null, evidence, source }: Ending,
 ): Promise<{ ended: number; left: OptOutRow[] }> {
   return await database.transaction(async (trx) => {
     const of = { customer, phoneNumberId: null, source: null };
@@ -51,7 +53,7 @@ export async function endCustomerOptOuts(
       throw new RequestError('unknown_opt_out', 'The customer has no opt-out.', 'customer');
     }
     const contactId = await contactOf(trx, wabaId, customer);
-    const ended = await endOptOuts(trx, { wabaId, contactId, phoneNumberId });
+    const ended = await endOptOuts(trx, { wabaId, contactId, phoneNumberId, source });
     if (ended === 0) {
       const message = 'Upstream reported the opt-out: it ends when the customer resumes in WhatsApp.';
       throw new RequestError('opt_out_of_upstream', message, 'customer');

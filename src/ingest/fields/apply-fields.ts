@@ -11,7 +11,7 @@ import { applyEchoes } from './echoes.ts';
 import { valuesOfNumbers } from './field-values.ts';
 import { applyGroups } from './groups.ts';
 import { keepHistory } from './history.ts';
-import { applyPreferences, preferenceReports, refusedReports } from './opt-outs.ts';
+import { applyPreferences, preferenceReports, refusedReports, wordReports } from './opt-outs.ts';
 import { problemReports, unpaidReports } from './problem-reports.ts';
 import { applyHandovers, applyStandby } from './routing.ts';
 import { templateReports } from './templates.ts';
@@ -32,8 +32,9 @@ const APPLIED_FIELDS: readonly string[] = [
 const APPLIED_ERRORS = [OPTED_OUT_CODE, UNPAID_CODE];
 
 /** Whether an item leads to more than its event, its message and its status. */
-export function isApplied({ item }: Pick<Owned, 'item'>): boolean {
+export function isApplied({ item, wish }: Pick<Owned, 'item' | 'wish'>): boolean {
   return (
+    wish !== undefined ||
     item.kind === 'upstream' ||
     (item.kind === 'status' && APPLIED_ERRORS.some((code) => hasError(item, code)))
   );
@@ -68,7 +69,11 @@ export async function applyFields(trx: Transaction, owned: readonly Owned[]): Pr
   );
   await applyPreferences(
     trx,
-    [...refusedReports(refused(OPTED_OUT_CODE)), ...preferenceReports(of('user_preferences'))],
+    [
+      ...refusedReports(refused(OPTED_OUT_CODE)),
+      ...preferenceReports(of('user_preferences')),
+      ...wordReports(applied),
+    ],
     now,
   );
   await keepHistory(

@@ -28,6 +28,17 @@ export function refusedReports(statuses: readonly Owned<StatusItem>[]): Report[]
   });
 }
 
+/** What customers said by a word of the tenant's. */
+export function wordReports(owned: readonly Owned[]): Report[] {
+  return owned.flatMap(({ item, wish, wabaId }): Report[] => {
+    if (wish === undefined || item.kind !== 'message') return [];
+    const { waId, userId, otherPhone } = item.sender;
+    const { phoneNumberId, sentAt: at } = item;
+    const person = { waId, userId, otherPhone, wabaId, phoneNumberId };
+    return [{ ...person, at, isStop: wish === 'stop', source: 'keyword' }];
+  });
+}
+
 /** Notes which customers stopped or resumed marketing; a person that a report names is a customer from then on. */
 export async function applyPreferences(
   trx: Transaction,

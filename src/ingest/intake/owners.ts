@@ -8,8 +8,10 @@ import {
   findWabaOwners,
   type NumberOwner,
 } from '../../features/accounts/number-owners.ts';
+import { foldWord } from '../../features/accounts/opt-out-words.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import type { FieldItem } from '../split/field-items.ts';
+import { saidText } from '../split/said-text.ts';
 import type { Owned, UpstreamItem } from '../split/upstream-items.ts';
 import { lockFurtherShards } from './intake-locks.ts';
 import type { PlainItem } from './known-customers.ts';
@@ -53,7 +55,9 @@ export async function sortItems(
     }
     const refusal = owner.removed ? 'removed_phone_number' : refusalOf(item, owner.wabaId, known.origins);
     const { wabaId, tenantId } = owner;
-    if (refusal === null) owned.push({ item: isField ? { ...item, wabaId } : item, wabaId, tenantId });
+    const wish = wishOf(item, owner);
+    if (refusal === null)
+      owned.push({ item: isField ? { ...item, wabaId } : item, wabaId, tenantId, ...(wish && { wish }) });
     else reasons.set(item, refusal);
   }
   return { owned, reasons };
@@ -106,7 +110,7 @@ async function ownersOf(
   return new Map([...known, ...(await findNumberOwners(trx, [...foreign.keys()]))]);
 }
 
-/** Null where it has to be asked whose a number is, or where an item is refused. */
+/** Null where it has to be asked whose a number is, where an item is refused, and where a message is more than that. */
 export function ownedOf<Item extends PlainItem>(
   items: readonly Item[],
   { owners, held, origins }: KnownOwners,
@@ -115,10 +119,19 @@ export function ownedOf<Item extends PlainItem>(
   for (const item of items) {
     const owner = owners.get(item.phoneNumberId);
     if (owner === undefined || owner.removed || !held.has(shardOf(owner.wabaId))) return null;
-    if (refusalOf(item, owner.wabaId, origins) !== null) return null;
+    if (refusalOf(item, owner.wabaId, origins) !== null || wishOf(item, owner) !== undefined) return null;
     owned.push({ item, wabaId: owner.wabaId, tenantId: owner.tenantId });
   }
   return owned;
+}
+
+const LONGEST_WORD = 1_000;
+
+/** What a customer wants who wrote one of the tenant's words. Where the tenant has none, nothing is read. */
+function wishOf(item: UpstreamItem, { words }: Pick<NumberOwner, 'words'>): Owned['wish'] {
+  if (words === undefined || item.kind !== 'message') return undefined;
+  const text = saidText(item);
+  return text === null || text.length > LONGEST_WORD ? undefined : words.get(foldWord(text));
 }
 
 /** The body of an item, as far as it decides to which WABAs the item may go. */

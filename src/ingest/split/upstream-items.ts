@@ -25,6 +25,8 @@ export type Owned<Item extends UpstreamItem = UpstreamItem> = {
   item: Item;
   wabaId: string;
   tenantId: string;
+  /** The customer wrote one of the tenant's words alone. */
+  wish?: 'stop' | 'resume';
 };
 
 /** A part of a body that becomes no event: kept, counted, and never an error for its siblings. */

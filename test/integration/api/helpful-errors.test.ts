@@ -112,7 +112,7 @@ describe('the message of an error', () => {
       [
         'webhook-endpoints',
         { url, eventTypes: ['mesage'] },
-        'test, window.closing, or a text such as upstream.account_update',
+        'test, window.closing, preference, or a text such as upstream.account_update',
       ],
       ['messages', { ...text, to: 'hello' }, 'such as +12025550143'],
       [

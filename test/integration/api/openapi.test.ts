@@ -197,6 +197,7 @@ describe('webhooks', () => {
       'media.ready',
       'test',
       'window.closing',
+      'preference',
       'message.batch',
       ...KNOWN_FIELDS.map((field) => `upstream.${field}`),
     ]);

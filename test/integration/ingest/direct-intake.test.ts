@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { SignedBody } from '../../../src/engine/inbox/bodies.ts';
 import { lockIntake } from '../../../src/engine/inbox/intake-lock.ts';
 import { shardOf } from '../../../src/engine/inbox/shards.ts';
+import { setOptOutWords } from '../../../src/features/accounts/opt-out-words.ts';
 import { removeNumber } from '../../../src/features/accounts/remove-number.ts';
 import { makeDirectIntake } from '../../../src/ingest/intake/direct-intake.ts';
 import { startIntake } from '../../../src/ingest/intake/intake-loop.ts';
@@ -80,6 +81,24 @@ test('bodies of a shard that is being taken in are kept the usual way, the other
   expect([usual, tried]).toEqual([[bodies[0]], [bodies[1]]]);
   expect(await isKept).toBe(true);
   expect(await eventIds()).toEqual(['wamid.2']);
+});
+
+test('a word by which a customer opts out counts from the moment that it is set, and holds back no other message', async () => {
+  expect(await keep([message('wamid.1')])).toBe(true);
+  const word = (id: string) => bodyOf(ACCOUNT, [textMessage(id, 'Stop')]);
+  expect(await keep([word('wamid.2')])).toBe(true);
+  const setting = { database, actor: OPERATOR_COMMAND };
+  await setOptOutWords(setting, ACCOUNT.wabaId, { optOutWords: ['STOP'] });
+  const noted = () => query(database, 'select source from opt_outs where is_stop');
+  expect(await noted()).toEqual([]);
+  expect(await acknowledge(word('wamid.3'))).toBe('later');
+  await drainInbox(database, tools);
+  expect(await noted()).toEqual([{ source: 'keyword' }]);
+  expect(await keep([message('wamid.4')])).toBe(true);
+  expect(await acknowledge(word('wamid.5'))).toBe('later');
+  await drainInbox(database, tools);
+  const messages = (await storedEvents(database)).filter(({ type }) => type === 'message');
+  expect(messages.map(({ eventId }) => eventId)).toEqual([1, 2, 3, 4, 5].map((n) => `wamid.${n}`));
 });
 
 const other = { ...ACCOUNT, wabaId: '900000000000202', phoneNumberId: '800000000000221' };

@@ -85,6 +85,7 @@ const RESPONSES = {
     nextCursor: null,
   },
   '/api/external/opt-outs': optOut,
+  '/api/external/opt-outs/words': { optOutWords: [EVIL], optInWords: [] },
   '/api/external/opt-outs/end': { ended: EVIL, left: [optOut] },
   '/api/external/webhook-endpoints/1/test': {
     state: EVIL,
@@ -105,6 +106,7 @@ const COMMANDS = [
     ['opt-outs'],
     ['opt-out', '1', '--scope', 'all'],
     ['end-opt-out', '1', '--evidence', 'x'],
+    ['opt-out-words'],
   ],
 ];
 

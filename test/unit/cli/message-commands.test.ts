@@ -235,6 +235,15 @@ describe('opt-outs', () => {
     expect(ended.stdout).toMatch(/Ended: 1\.[\s\S]*still hold[\s\S]*upstream/);
   });
 
+  test('have words, which are shown, or set as lists', async () => {
+    const path = '/api/external/opt-outs/words';
+    const words = { optOutWords: ['STOP'], optInWords: [] };
+    const shown = await runFor(['opt-out-words'], { [path]: words });
+    expect([shown.exitCode, shown.stdout]).toEqual([0, 'Opt out: STOP\nOpt in: none\n']);
+    const set = await runFor(['opt-out-words', '--opt-out', 'STOP, BAJA', '--opt-in', ''], { [path]: words });
+    expect([set.exitCode, set.bodies[path]]).toEqual([0, { optOutWords: ['STOP', 'BAJA'], optInWords: [] }]);
+  });
+
   test.each([
     [['opt-out', '1'], /--scope is missing/],
     [['end-opt-out', '1'], /--evidence is missing/],

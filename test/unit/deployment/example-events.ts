@@ -5,6 +5,7 @@ import {
   TEST_PHONE_NUMBER_ID,
   testEventData,
 } from '../../../src/engine/deliveries/envelope.ts';
+import { preferenceData } from '../../../src/features/customers/preference-events.ts';
 import { windowClosingData } from '../../../src/features/messages/conversations/closing-windows.ts';
 import { orderEventData, orderService } from '../../../src/features/messages/orders/orders.ts';
 import { splitUpstreamBody, type UpstreamItem } from '../../../src/ingest/split/upstream-items.ts';
@@ -45,6 +46,20 @@ export function exampleEvents(): Record<CoreEventType, string> {
         lastCallAt: null,
         endsAt: new Date('2026-11-21T10:29:00Z'),
       }),
+    }),
+    preference: eventOf(firstItem('in_text'), {
+      eventType: 'preference',
+      eventId: 'preference_42',
+      dataJson: preferenceData(
+        { waId: '12025550143', userId: null },
+        {
+          phoneNumberId: '800000000000111',
+          scope: 'marketing',
+          isStop: true,
+          source: 'keyword',
+          since: new Date('2026-11-21T09:29:58Z'),
+        },
+      ),
     }),
   };
 }

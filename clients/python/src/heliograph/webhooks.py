@@ -17,6 +17,7 @@ from .generated.models import (
     MessageEvent,
     OrderEvent,
     PaymentEvent,
+    PreferenceEvent,
     StatusEvent,
     TestEvent,
     UpstreamEvent,
@@ -52,6 +53,7 @@ _KNOWN: dict[str, type[Model]] = {
     "media.ready": MediaReadyEvent,
     "test": TestEvent,
     "window.closing": WindowClosingEvent,
+    "preference": PreferenceEvent,
     "message.batch": MessageBatchEvent,
 }
 
@@ -72,6 +74,7 @@ WebhookEvent = Annotated[
         Annotated[MediaReadyEvent, Tag("media.ready")],
         Annotated[TestEvent, Tag("test")],
         Annotated[WindowClosingEvent, Tag("window.closing")],
+        Annotated[PreferenceEvent, Tag("preference")],
         Annotated[MessageBatchEvent, Tag("message.batch")],
         Annotated[UpstreamEvent, Tag("upstream")],
         Annotated[UnknownEvent, Tag("unknown")],

@@ -4,7 +4,7 @@ export type ClientOptions = {
     baseUrl: `${string}://${string}` | (string & {});
 };
 
-export type Webhooks = ReceiveMessageEventWebhookRequest | ReceiveStatusEventWebhookRequest | ReceivePaymentEventWebhookRequest | ReceiveOrderEventWebhookRequest | ReceiveMediaReadyEventWebhookRequest | ReceiveTestEventWebhookRequest | ReceiveWindowClosingEventWebhookRequest | ReceiveMessageBatchEventWebhookRequest | ReceiveUpstreamAccountAlertsEventWebhookRequest | ReceiveUpstreamAccountReviewUpdateEventWebhookRequest | ReceiveUpstreamAccountSettingsUpdateEventWebhookRequest | ReceiveUpstreamAccountUpdateEventWebhookRequest | ReceiveUpstreamAutomaticEventsEventWebhookRequest | ReceiveUpstreamBusinessCapabilityUpdateEventWebhookRequest | ReceiveUpstreamBusinessUsernameUpdatesEventWebhookRequest | ReceiveUpstreamCallsEventWebhookRequest | ReceiveUpstreamFlowsEventWebhookRequest | ReceiveUpstreamGroupLifecycleUpdateEventWebhookRequest | ReceiveUpstreamGroupParticipantsUpdateEventWebhookRequest | ReceiveUpstreamGroupSettingsUpdateEventWebhookRequest | ReceiveUpstreamGroupStatusUpdateEventWebhookRequest | ReceiveUpstreamHistoryEventWebhookRequest | ReceiveUpstreamMessagesEventWebhookRequest | ReceiveUpstreamMessagingHandoversEventWebhookRequest | ReceiveUpstreamMessageTemplateComponentsUpdateEventWebhookRequest | ReceiveUpstreamMessageTemplateQualityUpdateEventWebhookRequest | ReceiveUpstreamMessageTemplateStatusUpdateEventWebhookRequest | ReceiveUpstreamPartnerSolutionsEventWebhookRequest | ReceiveUpstreamPaymentConfigurationUpdateEventWebhookRequest | ReceiveUpstreamPhoneNumberNameUpdateEventWebhookRequest | ReceiveUpstreamPhoneNumberQualityUpdateEventWebhookRequest | ReceiveUpstreamSecurityEventWebhookRequest | ReceiveUpstreamSmbAppStateSyncEventWebhookRequest | ReceiveUpstreamSmbMessageEchoesEventWebhookRequest | ReceiveUpstreamStandbyEventWebhookRequest | ReceiveUpstreamTemplateCategoryUpdateEventWebhookRequest | ReceiveUpstreamTemplateCorrectCategoryDetectionEventWebhookRequest | ReceiveUpstreamUserIdUpdateEventWebhookRequest | ReceiveUpstreamUserPreferencesEventWebhookRequest;
+export type Webhooks = ReceiveMessageEventWebhookRequest | ReceiveStatusEventWebhookRequest | ReceivePaymentEventWebhookRequest | ReceiveOrderEventWebhookRequest | ReceiveMediaReadyEventWebhookRequest | ReceiveTestEventWebhookRequest | ReceiveWindowClosingEventWebhookRequest | ReceivePreferenceEventWebhookRequest | ReceiveMessageBatchEventWebhookRequest | ReceiveUpstreamAccountAlertsEventWebhookRequest | ReceiveUpstreamAccountReviewUpdateEventWebhookRequest | ReceiveUpstreamAccountSettingsUpdateEventWebhookRequest | ReceiveUpstreamAccountUpdateEventWebhookRequest | ReceiveUpstreamAutomaticEventsEventWebhookRequest | ReceiveUpstreamBusinessCapabilityUpdateEventWebhookRequest | ReceiveUpstreamBusinessUsernameUpdatesEventWebhookRequest | ReceiveUpstreamCallsEventWebhookRequest | ReceiveUpstreamFlowsEventWebhookRequest | ReceiveUpstreamGroupLifecycleUpdateEventWebhookRequest | ReceiveUpstreamGroupParticipantsUpdateEventWebhookRequest | ReceiveUpstreamGroupSettingsUpdateEventWebhookRequest | ReceiveUpstreamGroupStatusUpdateEventWebhookRequest | ReceiveUpstreamHistoryEventWebhookRequest | ReceiveUpstreamMessagesEventWebhookRequest | ReceiveUpstreamMessagingHandoversEventWebhookRequest | ReceiveUpstreamMessageTemplateComponentsUpdateEventWebhookRequest | ReceiveUpstreamMessageTemplateQualityUpdateEventWebhookRequest | ReceiveUpstreamMessageTemplateStatusUpdateEventWebhookRequest | ReceiveUpstreamPartnerSolutionsEventWebhookRequest | ReceiveUpstreamPaymentConfigurationUpdateEventWebhookRequest | ReceiveUpstreamPhoneNumberNameUpdateEventWebhookRequest | ReceiveUpstreamPhoneNumberQualityUpdateEventWebhookRequest | ReceiveUpstreamSecurityEventWebhookRequest | ReceiveUpstreamSmbAppStateSyncEventWebhookRequest | ReceiveUpstreamSmbMessageEchoesEventWebhookRequest | ReceiveUpstreamStandbyEventWebhookRequest | ReceiveUpstreamTemplateCategoryUpdateEventWebhookRequest | ReceiveUpstreamTemplateCorrectCategoryDetectionEventWebhookRequest | ReceiveUpstreamUserIdUpdateEventWebhookRequest | ReceiveUpstreamUserPreferencesEventWebhookRequest;
 
 /**
  * AccountIdentity
@@ -143,7 +143,7 @@ export type ChangedWebhookEndpoint = {
     id: string;
     url: string;
     description: string;
-    eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
+    eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | 'preference' | string> | null;
     phoneNumberIds: Array<string> | null;
     filter: Array<string> | null;
     /**
@@ -159,7 +159,7 @@ export type ChangedWebhookEndpoint = {
     rateLimitPerSecond: number | null;
     blockLimitSeconds: number | null;
     deliveryWorkflows: 'auto' | 'always' | null;
-    alwaysWorkflowsFor: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
+    alwaysWorkflowsFor: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | 'preference' | string> | null;
     orderScope: 'event' | 'conversation' | 'endpoint';
     bufferSeconds: number | null;
     bufferMaxSeconds: number | null;
@@ -309,7 +309,7 @@ export type CreatedWebhookEndpoint = {
     id: string;
     url: string;
     description: string;
-    eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
+    eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | 'preference' | string> | null;
     phoneNumberIds: Array<string> | null;
     filter: Array<string> | null;
     /**
@@ -325,7 +325,7 @@ export type CreatedWebhookEndpoint = {
     rateLimitPerSecond: number | null;
     blockLimitSeconds: number | null;
     deliveryWorkflows: 'auto' | 'always' | null;
-    alwaysWorkflowsFor: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
+    alwaysWorkflowsFor: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | 'preference' | string> | null;
     orderScope: 'event' | 'conversation' | 'endpoint';
     bufferSeconds: number | null;
     bufferMaxSeconds: number | null;
@@ -570,7 +570,7 @@ export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed'
  */
 export type Event = {
     id: string;
-    eventType: 'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | 'message.batch' | string;
+    eventType: 'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | 'preference' | 'message.batch' | string;
     eventId: string;
     phoneNumberId: string | null;
     sequence: number;
@@ -592,7 +592,7 @@ export type Event = {
  */
 export type EventDetails = {
     id: string;
-    eventType: 'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | 'message.batch' | string;
+    eventType: 'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | 'preference' | 'message.batch' | string;
     eventId: string;
     phoneNumberId: string | null;
     sequence: number;
@@ -1145,6 +1145,20 @@ export type NewOptOut = {
 };
 
 /**
+ * NewOptOutWords
+ */
+export type NewOptOutWords = {
+    /**
+     * What ends marketing. Left out: as before.
+     */
+    optOutWords?: Array<string>;
+    /**
+     * What begins it again; none of the others. Left out: as before.
+     */
+    optInWords?: Array<string>;
+};
+
+/**
  * NewRecipients
  */
 export type NewRecipients = {
@@ -1172,7 +1186,7 @@ export type NewRecipients = {
 export type NewWebhookEndpoint = {
     url: string;
     description?: string | null;
-    eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
+    eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | 'preference' | string> | null;
     phoneNumberIds?: Array<string> | null;
     filter?: Array<string> | null;
     format?: 'heliograph' | 'meta' | null;
@@ -1195,7 +1209,7 @@ export type NewWebhookEndpoint = {
     rateLimitPerSecond?: number | null;
     blockLimitSeconds?: number | null;
     deliveryWorkflows?: 'auto' | 'always' | null;
-    alwaysWorkflowsFor?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
+    alwaysWorkflowsFor?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | 'preference' | string> | null;
     orderScope?: 'event' | 'conversation' | 'endpoint' | null;
     bufferSeconds?: number | null;
     bufferMaxSeconds?: number | null;
@@ -1223,7 +1237,7 @@ export type OptOut = {
     };
     phoneNumberId: string | null;
     scope: 'marketing' | 'all';
-    source: 'upstream' | 'error_131050' | 'api' | 'portal';
+    source: 'upstream' | 'error_131050' | 'keyword' | 'api' | 'portal';
     since: string;
     reason: string | null;
 };
@@ -1260,7 +1274,7 @@ export type OptOutList = {
  */
 export type OptOutMark = {
     scope: 'marketing' | 'all';
-    source: 'upstream' | 'error_131050' | 'api' | 'portal';
+    source: 'upstream' | 'error_131050' | 'keyword' | 'api' | 'portal';
     since: string;
 };
 
@@ -1284,7 +1298,15 @@ export type OptOutSearch = {
      * Only those that hold at this number.
      */
     phoneNumberId?: string;
-    source?: 'upstream' | 'error_131050' | 'api' | 'portal';
+    source?: 'upstream' | 'error_131050' | 'keyword' | 'api' | 'portal';
+};
+
+/**
+ * OptOutWords
+ */
+export type OptOutWords = {
+    optOutWords: Array<string>;
+    optInWords: Array<string>;
 };
 
 /**
@@ -1535,6 +1557,74 @@ export type PhoneNumberMetadata = {
 };
 
 /**
+ * PreferenceEvent
+ */
+export type PreferenceEvent = {
+    /**
+     * The type; it decides the form of `data`.
+     */
+    eventType: 'preference';
+    /**
+     * The tenant.
+     */
+    userId: number;
+    /**
+     * The WhatsApp Business Account.
+     */
+    wabaId: string;
+    /**
+     * The number of yours that it is about; null for all of them.
+     */
+    phoneNumberId: string | null;
+    /**
+     * The id of the subject, not unique: deduplicate by the header webhook-id.
+     */
+    eventId: string;
+    /**
+     * When it was released for delivery, UTC.
+     */
+    occurredAt: string;
+    /**
+     * Content of the event.
+     */
+    data: {
+        /**
+         * Whose wish it is.
+         */
+        customer: {
+            /**
+             * The phone number, as upstream spells it.
+             */
+            waId: string | null;
+            /**
+             * The user id.
+             */
+            userId: string | null;
+        };
+        /**
+         * The number of yours that it is about; null for all of them.
+         */
+        phoneNumberId: string | null;
+        /**
+         * `marketing`, or `all`: nothing but within the service window.
+         */
+        scope: string;
+        /**
+         * `stop` or `resume`.
+         */
+        state: string;
+        /**
+         * Who said it: `upstream`, `error_131050`, `keyword`, `api` or `portal`.
+         */
+        source: string;
+        /**
+         * Since when it is so.
+         */
+        since: string;
+    };
+};
+
+/**
  * Replay
  */
 export type Replay = {
@@ -1624,7 +1714,7 @@ export type ReplayRequest = {
     endpointId?: string;
     from?: string;
     to?: string;
-    eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string>;
+    eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | 'preference' | string>;
     states?: Array<'delivered' | 'failed' | 'dropped' | 'not_sent'>;
     dryRun?: boolean;
 };
@@ -3634,7 +3724,7 @@ export type TestRequest = {
     /**
      * The event to send: the `test` event unless another sample is named. Samples have made-up contents, the `phoneNumberId` `TEST_PHONE_NUMBER_ID` and an `eventId` of `test_…`.
      */
-    sample?: 'test' | 'message' | 'image' | 'location' | 'button' | 'status' | 'status.failed' | 'payment' | 'order' | 'media.ready' | 'window.closing';
+    sample?: 'test' | 'message' | 'image' | 'location' | 'button' | 'status' | 'status.failed' | 'payment' | 'order' | 'media.ready' | 'window.closing' | 'preference';
     /**
      * The `eventId` of an earlier test, to see that both count: events may share an `eventId`, and only `webhook-id` identifies a duplicate. With `sample` only.
      */
@@ -3828,7 +3918,7 @@ export type WebhookEndpoint = {
     id: string;
     url: string;
     description: string;
-    eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
+    eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | 'preference' | string> | null;
     phoneNumberIds: Array<string> | null;
     filter: Array<string> | null;
     /**
@@ -3844,7 +3934,7 @@ export type WebhookEndpoint = {
     rateLimitPerSecond: number | null;
     blockLimitSeconds: number | null;
     deliveryWorkflows: 'auto' | 'always' | null;
-    alwaysWorkflowsFor: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
+    alwaysWorkflowsFor: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | 'preference' | string> | null;
     orderScope: 'event' | 'conversation' | 'endpoint';
     bufferSeconds: number | null;
     bufferMaxSeconds: number | null;
@@ -3878,7 +3968,7 @@ export type WebhookEndpoint = {
 export type WebhookEndpointChange = {
     url?: string;
     description?: string | null;
-    eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
+    eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | 'preference' | string> | null;
     phoneNumberIds?: Array<string> | null;
     filter?: Array<string> | null;
     format?: 'heliograph' | 'meta' | null;
@@ -3901,7 +3991,7 @@ export type WebhookEndpointChange = {
     rateLimitPerSecond?: number | null;
     blockLimitSeconds?: number | null;
     deliveryWorkflows?: 'auto' | 'always' | null;
-    alwaysWorkflowsFor?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
+    alwaysWorkflowsFor?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | 'preference' | string> | null;
     orderScope?: 'event' | 'conversation' | 'endpoint' | null;
     bufferSeconds?: number | null;
     bufferMaxSeconds?: number | null;
@@ -4723,7 +4813,7 @@ export type ListEventsData = {
         /**
          * Events of this type only; `upstream.*`: of all fields of upstream except the six. Without it, the list has the six only.
          */
-        type?: 'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string;
+        type?: 'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | 'preference' | string;
         /**
          * Events with this `eventId` only.
          */
@@ -5857,7 +5947,7 @@ export type EnableWebhookEndpointResponses = {
         id: string;
         url: string;
         description: string;
-        eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
+        eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | 'preference' | string> | null;
         phoneNumberIds: Array<string> | null;
         filter: Array<string> | null;
         /**
@@ -5873,7 +5963,7 @@ export type EnableWebhookEndpointResponses = {
         rateLimitPerSecond: number | null;
         blockLimitSeconds: number | null;
         deliveryWorkflows: 'auto' | 'always' | null;
-        alwaysWorkflowsFor: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
+        alwaysWorkflowsFor: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | 'preference' | string> | null;
         orderScope: 'event' | 'conversation' | 'endpoint';
         bufferSeconds: number | null;
         bufferMaxSeconds: number | null;
@@ -8417,6 +8507,110 @@ export type EndOptOutResponses = {
 
 export type EndOptOutResponse = EndOptOutResponses[keyof EndOptOutResponses];
 
+export type GetOptOutWordsData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/external/opt-outs/words';
+};
+
+export type GetOptOutWordsErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type GetOptOutWordsError = GetOptOutWordsErrors[keyof GetOptOutWordsErrors];
+
+export type GetOptOutWordsResponses = {
+    /**
+     * The words.
+     */
+    200: OptOutWords;
+};
+
+export type GetOptOutWordsResponse = GetOptOutWordsResponses[keyof GetOptOutWordsResponses];
+
+export type SetOptOutWordsData = {
+    body?: NewOptOutWords;
+    path?: never;
+    query?: never;
+    url: '/api/external/opt-outs/words';
+};
+
+export type SetOptOutWordsErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_json`: The body is not valid JSON.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `body_too_large`: The request body is too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
+     */
+    415: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type SetOptOutWordsError = SetOptOutWordsErrors[keyof SetOptOutWordsErrors];
+
+export type SetOptOutWordsResponses = {
+    /**
+     * The words, each once.
+     */
+    200: OptOutWords;
+};
+
+export type SetOptOutWordsResponse = SetOptOutWordsResponses[keyof SetOptOutWordsResponses];
+
 export type ListErasuresData = {
     body?: never;
     path?: never;
@@ -8892,6 +9086,15 @@ export type ReceiveWindowClosingEventWebhookPayload = WindowClosingEvent;
 export type ReceiveWindowClosingEventWebhookRequest = {
     body: ReceiveWindowClosingEventWebhookPayload;
     key: 'window.closing';
+    path?: never;
+    query?: never;
+};
+
+export type ReceivePreferenceEventWebhookPayload = PreferenceEvent;
+
+export type ReceivePreferenceEventWebhookRequest = {
+    body: ReceivePreferenceEventWebhookPayload;
+    key: 'preference';
     path?: never;
     query?: never;
 };

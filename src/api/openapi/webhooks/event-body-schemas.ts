@@ -3,11 +3,16 @@ import { type CoreEventType, MESSAGE_BATCH, UPSTREAM_TYPE_PATTERN } from '../../
 import { named } from '../../external/schema-kit.ts';
 
 /** The seven members of every event; members may be added at any time. */
-function envelopeOf<T extends TSchema>(title: string, eventType: CoreEventType, data: T) {
+function envelopeOf<T extends TSchema>(
+  title: string,
+  eventType: CoreEventType,
+  data: T,
+  phoneNumberId: TSchema = PhoneNumberId,
+) {
   return Type.Object(
     {
       eventType: Type.Literal(eventType, { description: 'The type; it decides the form of `data`.' }),
-      ...envelopeMembers(PhoneNumberId, data),
+      ...envelopeMembers(phoneNumberId, data),
     },
     { title },
   );
@@ -216,18 +221,14 @@ const nullableTime = (description: string) =>
 
 const nullableText = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 
+const PERSON = {
+  waId: nullableText('The phone number, as upstream spells it.'),
+  userId: nullableText('The user id.'),
+};
+
 const ClosingWindow = dataOf({
   conversationId: Type.String({ description: 'Our id of the conversation.' }),
-  customer: Type.Union(
-    [
-      Type.Object({
-        waId: nullableText('The phone number, as upstream spells it.'),
-        userId: nullableText('The user id.'),
-      }),
-      Type.Null(),
-    ],
-    { description: 'Who wrote; null for a group.' },
-  ),
+  customer: Type.Union([Type.Object(PERSON), Type.Null()], { description: 'Who wrote; null for a group.' }),
   groupId: nullableText('The group; null for a conversation with one customer.'),
   lastInboundAt: nullableTime('When the customer, or one of the group, last wrote.'),
   lastCallAt: nullableTime('When the customer last called, or accepted a call.'),
@@ -235,6 +236,19 @@ const ClosingWindow = dataOf({
     format: 'date-time',
     description: 'When the window ends, unless they write again.',
   }),
+});
+
+const EVERY_NUMBER = 'The number of yours that it is about; null for all of them.';
+
+const Preference = dataOf({
+  customer: Type.Object(PERSON, { description: 'Whose wish it is.' }),
+  phoneNumberId: nullableText(EVERY_NUMBER),
+  scope: Type.String({ description: '`marketing`, or `all`: nothing but within the service window.' }),
+  state: Type.String({ description: '`stop` or `resume`.' }),
+  source: Type.String({
+    description: 'Who said it: `upstream`, `error_131050`, `keyword`, `api` or `portal`.',
+  }),
+  since: Type.String({ format: 'date-time', description: 'Since when it is so.' }),
 });
 
 export const EVENT_BODIES = {
@@ -260,6 +274,12 @@ export const EVENT_BODIES = {
     }),
   ),
   'window.closing': envelopeOf('WindowClosingEvent', 'window.closing', ClosingWindow),
+  preference: envelopeOf(
+    'PreferenceEvent',
+    'preference',
+    Preference,
+    Type.Union([Type.String(), Type.Null()], { description: EVERY_NUMBER }),
+  ),
 } satisfies Record<CoreEventType, TSchema>;
 
 /** Of the events that it holds each is as it would have come alone. */

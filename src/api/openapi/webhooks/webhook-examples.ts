@@ -146,4 +146,12 @@ export const WEBHOOK_EXAMPLES: Readonly<Record<CoreEventType, unknown>> = {
     lastCallAt: null,
     expiresAt: '2026-11-21T10:29:00.000Z',
   }),
+  preference: example('preference', FIXTURE_STORE, 'preference_42', {
+    customer: { waId: '12025550143', userId: null },
+    phoneNumberId: '800000000000111',
+    scope: 'marketing',
+    state: 'stop',
+    source: 'keyword',
+    since: '2026-11-21T09:29:58.000Z',
+  }),
 };

@@ -43,6 +43,11 @@ const ABOUT: Readonly<Record<CoreEventType, About>> = {
     description:
       'Only for endpoints whose `eventTypes` name it, `windowClosingMinutes` before the end: once for each window, and never when it has closed.',
   },
+  preference: {
+    summary: 'A customer stopped or resumed messages',
+    description:
+      'Only for endpoints whose `eventTypes` name it, whoever said it: upstream, the customer by a word of yours, your API or your team. The events of a customer share an `eventId` and their order.',
+  },
 };
 
 const ABOUT_BATCH: About = {

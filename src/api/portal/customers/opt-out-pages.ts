@@ -30,6 +30,7 @@ export const OPT_OUT_WORDS: Readonly<Record<OptOutMark['scope'], string>> = {
 export const SAID_BY: Readonly<Record<OptOutMark['source'], string>> = {
   upstream: 'the customer, in WhatsApp',
   error_131050: 'upstream, which refused a message',
+  keyword: 'the customer, by a word',
   api: 'your API',
   portal: 'your team',
 };
@@ -42,7 +43,9 @@ export function optOutPages(app: PortalApp, context: PortalContext): void {
     active: 'conversations',
     title: 'Opt-outs',
     lead: 'Customers who want no marketing messages, or no messages at all. Heliograph refuses to send what they do not want.',
-    done: { noted: 'The opt-out is noted.', ended: 'The opt-out has ended.' },
+    done: { noted: 'The opt-out is noted.', ended: 'The opt-out has ended.', words: 'The words are saved.' },
+    actions: (visit) =>
+      visit.mayChange && html`<a class="button" href="${visit.at(`${OPT_OUTS}/words`)}">Words</a>`,
     add: { label: 'Note an opt-out', path: `${OPT_OUTS}/new` },
     filters: [
       {
@@ -71,7 +74,7 @@ export function optOutPages(app: PortalApp, context: PortalContext): void {
   endForm(app, context);
 }
 
-function optOutsTrail(visit: Visit) {
+export function optOutsTrail(visit: Visit) {
   return [{ label: 'Opt-outs', href: visit.at(OPT_OUTS) }];
 }
 
@@ -96,7 +99,7 @@ function customerCell({ name, username, waId, userId }: OptOutRow): Markup {
 
 /** What upstream reported ends only when the customer resumes in WhatsApp. */
 function isOwn({ source }: OptOutRow): boolean {
-  return source === 'api' || source === 'portal';
+  return source !== 'upstream' && source !== 'error_131050';
 }
 
 function noteForm(app: PortalApp, context: PortalContext): void {
@@ -181,7 +184,11 @@ function endForm(app: PortalApp, context: PortalContext): void {
       const { tools, waba } = visit;
       const { phoneNumberId } = optOut;
       const evidence = given.text('evidence').trim();
-      await endCustomerOptOuts(tools, waba.wabaId, referenceOf(optOut), { phoneNumberId, evidence });
+      await endCustomerOptOuts(tools, waba.wabaId, referenceOf(optOut), {
+        phoneNumberId,
+        evidence,
+        source: 'portal',
+      });
       return `${visit.at(OPT_OUTS)}?done=ended`;
     },
   });

@@ -39,6 +39,8 @@ const SENT: Readonly<Record<CoreEventType, string>> = {
   test: 'When a user presses “Send test event”, or by API or command.',
   'window.closing':
     'Some minutes before the customer service window of a conversation ends, to endpoints whose event types name it. A customer who writes again postpones it.',
+  preference:
+    'When a customer stops or resumes messages, in WhatsApp, by a word of yours or through your team, to endpoints whose event types name it.',
 };
 
 const SENT_TOGETHER =

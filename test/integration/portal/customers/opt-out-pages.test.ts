@@ -89,6 +89,17 @@ test('what a customer said in WhatsApp is shown, and the list is narrowed by who
   expect((await admin.post(end, { evidence: 'none' })).statusCode).toBe(404);
 });
 
+test('an admin sets the words by which customers opt out, and what is refused stands beside its field', async () => {
+  const { admin } = store;
+  expect((await admin.get(pages)).body).toContain(`href="${pages}/words"`);
+  await admin.get(`${pages}/words`);
+  const both = await admin.post(`${pages}/words`, { optOutWords: 'STOP', optInWords: 'stop' });
+  expect([both.statusCode, text(both.body)]).toEqual([422, expect.stringContaining('cannot mean both')]);
+  const saved = await admin.post(`${pages}/words`, { optOutWords: 'STOP\r\n\r\nBaja', optInWords: '' });
+  expect([saved.statusCode, saved.headers.location]).toEqual([303, `${pages}?done=words`]);
+  expect((await admin.get(`${pages}/words`)).body).toContain('STOP\nBaja');
+});
+
 test('a member sees opt-outs and changes none; another tenant sees none', async () => {
   await note('all');
   const id = await idOf('portal');

@@ -79,6 +79,7 @@ test('the admin command line explains every command with an example of it, and o
     ...['delivery retry', 'delivery drop'],
     ...['replay start', 'replay list', 'replay show', 'replay pause', 'replay resume', 'replay cancel'],
     ...['list', 'show', 'pause', 'resume', 'cancel'].map((name) => `broadcast ${name}`),
+    ...['opt-out-words set', 'opt-out-words show'],
     ...[
       'find',
       'events search-attribute',

@@ -132,7 +132,7 @@ class AsyncApi(AsyncCore):
         """
         return await self._call(models.MessageMedia.model_validate_json, "GET", f"/api/external/messages/{path_part(id)}/media")
 
-    async def list_events(self, *, limit: int | None = None, cursor: str | None = None, order: Literal["asc", "desc"] | None = None, type: Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str | None = None, event_id: str | None = None, phone_number_id: str | None = None, state: Literal["pending", "delivered", "failed", "dropped"] | None = None, since: datetime | str | None = None, until: datetime | str | None = None) -> models.EventList:
+    async def list_events(self, *, limit: int | None = None, cursor: str | None = None, order: Literal["asc", "desc"] | None = None, type: Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing", "preference"] | str | None = None, event_id: str | None = None, phone_number_id: str | None = None, state: Literal["pending", "delivered", "failed", "dropped"] | None = None, since: datetime | str | None = None, until: datetime | str | None = None) -> models.EventList:
         """List events.
 
         The events for webhook endpoints, sent or pending, the newest first; `body` is the body of the webhook, byte for byte. With `order=asc` and the cursor of the last page a tenant that was down reads every event that it missed.
@@ -141,7 +141,7 @@ class AsyncApi(AsyncCore):
         """
         return await self._call(models.EventList.model_validate_json, "GET", "/api/external/events", query={"limit": limit, "cursor": cursor, "order": order, "type": type, "eventId": event_id, "phoneNumberId": phone_number_id, "state": state, "since": since, "until": until})
 
-    def iter_events(self, *, limit: int | None = None, cursor: str | None = None, order: Literal["asc", "desc"] | None = None, type: Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str | None = None, event_id: str | None = None, phone_number_id: str | None = None, state: Literal["pending", "delivered", "failed", "dropped"] | None = None, since: datetime | str | None = None, until: datetime | str | None = None) -> AsyncIterator[models.Event]:
+    def iter_events(self, *, limit: int | None = None, cursor: str | None = None, order: Literal["asc", "desc"] | None = None, type: Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing", "preference"] | str | None = None, event_id: str | None = None, phone_number_id: str | None = None, state: Literal["pending", "delivered", "failed", "dropped"] | None = None, since: datetime | str | None = None, until: datetime | str | None = None) -> AsyncIterator[models.Event]:
         """The entries of all pages of `list_events`, which are asked for while you read."""
         return self._pages(lambda cursor: self.list_events(limit=limit, cursor=cursor, order=order, type=type, event_id=event_id, phone_number_id=phone_number_id, state=state, since=since, until=until), cursor)
 
@@ -639,6 +639,24 @@ class AsyncApi(AsyncCore):
         Scope: `send`.
         """
         return await self._call(models.EndOptOutResponse.model_validate_json, "POST", "/api/external/opt-outs/end", body=body)
+
+    async def get_opt_out_words(self) -> models.OptOutWords:
+        """Get the words by which customers opt out.
+
+        None unless the tenant has set some.
+
+        Scope: `read`.
+        """
+        return await self._call(models.OptOutWords.model_validate_json, "GET", "/api/external/opt-outs/words")
+
+    async def set_opt_out_words(self, body: requests.NewOptOutWords | None = None) -> models.OptOutWords:
+        """Set the words by which customers opt out.
+
+        A customer who writes one of `optOutWords` and nothing else, or presses a button with that text, gets no marketing of that number any more; one of `optInWords` ends that. Spaces around the word do not matter, nor do large and small letters. Messages count from then on.
+
+        Scope: `send`.
+        """
+        return await self._call(models.OptOutWords.model_validate_json, "PUT", "/api/external/opt-outs/words", body=body)
 
     async def request_erasure(self, body: requests.ErasureRequest | None = None) -> models.Erasure:
         """Erase a customer or a conversation.

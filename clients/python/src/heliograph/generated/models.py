@@ -121,7 +121,7 @@ class ChangedWebhookEndpoint(Model):
     id: str
     url: str
     description: str
-    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="eventTypes")
+    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing", "preference"] | str] | None = Field(alias="eventTypes")
     phone_number_ids: list[str] | None = Field(alias="phoneNumberIds")
     filter: list[str] | None
     format: Literal["heliograph", "meta"] | str
@@ -135,7 +135,7 @@ class ChangedWebhookEndpoint(Model):
     rate_limit_per_second: int | None = Field(alias="rateLimitPerSecond")
     block_limit_seconds: int | None = Field(alias="blockLimitSeconds")
     delivery_workflows: Literal["auto", "always"] | str | None = Field(alias="deliveryWorkflows")
-    always_workflows_for: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="alwaysWorkflowsFor")
+    always_workflows_for: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing", "preference"] | str] | None = Field(alias="alwaysWorkflowsFor")
     order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
     buffer_seconds: int | None = Field(alias="bufferSeconds")
     buffer_max_seconds: int | None = Field(alias="bufferMaxSeconds")
@@ -252,7 +252,7 @@ class CreatedWebhookEndpoint(Model):
     id: str
     url: str
     description: str
-    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="eventTypes")
+    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing", "preference"] | str] | None = Field(alias="eventTypes")
     phone_number_ids: list[str] | None = Field(alias="phoneNumberIds")
     filter: list[str] | None
     format: Literal["heliograph", "meta"] | str
@@ -266,7 +266,7 @@ class CreatedWebhookEndpoint(Model):
     rate_limit_per_second: int | None = Field(alias="rateLimitPerSecond")
     block_limit_seconds: int | None = Field(alias="blockLimitSeconds")
     delivery_workflows: Literal["auto", "always"] | str | None = Field(alias="deliveryWorkflows")
-    always_workflows_for: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="alwaysWorkflowsFor")
+    always_workflows_for: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing", "preference"] | str] | None = Field(alias="alwaysWorkflowsFor")
     order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
     buffer_seconds: int | None = Field(alias="bufferSeconds")
     buffer_max_seconds: int | None = Field(alias="bufferMaxSeconds")
@@ -356,7 +356,7 @@ class EnableWebhookEndpointResponse(Model):
     id: str
     url: str
     description: str
-    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="eventTypes")
+    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing", "preference"] | str] | None = Field(alias="eventTypes")
     phone_number_ids: list[str] | None = Field(alias="phoneNumberIds")
     filter: list[str] | None
     format: Literal["heliograph", "meta"] | str
@@ -370,7 +370,7 @@ class EnableWebhookEndpointResponse(Model):
     rate_limit_per_second: int | None = Field(alias="rateLimitPerSecond")
     block_limit_seconds: int | None = Field(alias="blockLimitSeconds")
     delivery_workflows: Literal["auto", "always"] | str | None = Field(alias="deliveryWorkflows")
-    always_workflows_for: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="alwaysWorkflowsFor")
+    always_workflows_for: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing", "preference"] | str] | None = Field(alias="alwaysWorkflowsFor")
     order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
     buffer_seconds: int | None = Field(alias="bufferSeconds")
     buffer_max_seconds: int | None = Field(alias="bufferMaxSeconds")
@@ -464,7 +464,7 @@ ErrorCode: TypeAlias = "Literal[\"invalid_api_key\", \"expired_api_key\", \"ip_n
 
 class Event(Model):
     id: str
-    event_type: Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing", "message.batch"] | str = Field(alias="eventType")
+    event_type: Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing", "preference", "message.batch"] | str = Field(alias="eventType")
     event_id: str = Field(alias="eventId")
     phone_number_id: str | None = Field(alias="phoneNumberId")
     sequence: int
@@ -483,7 +483,7 @@ class EventDeliverySummary(Model):
 
 class EventDetails(Model):
     id: str
-    event_type: Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing", "message.batch"] | str = Field(alias="eventType")
+    event_type: Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing", "preference", "message.batch"] | str = Field(alias="eventType")
     event_id: str = Field(alias="eventId")
     phone_number_id: str | None = Field(alias="phoneNumberId")
     sequence: int
@@ -855,7 +855,7 @@ class OptOut(Model):
     customer: OptOutCustomer
     phone_number_id: str | None = Field(alias="phoneNumberId")
     scope: Literal["marketing", "all"] | str
-    source: Literal["upstream", "error_131050", "api", "portal"] | str
+    source: Literal["upstream", "error_131050", "keyword", "api", "portal"] | str
     since: datetime
     reason: str | None
 
@@ -875,8 +875,13 @@ class OptOutList(Model):
 
 class OptOutMark(Model):
     scope: Literal["marketing", "all"] | str
-    source: Literal["upstream", "error_131050", "api", "portal"] | str
+    source: Literal["upstream", "error_131050", "keyword", "api", "portal"] | str
     since: datetime
+
+
+class OptOutWords(Model):
+    opt_out_words: list[str] = Field(alias="optOutWords")
+    opt_in_words: list[str] = Field(alias="optInWords")
 
 
 class OrderEvent(Model):
@@ -965,6 +970,49 @@ class PaymentEventData(Model):
     """The unchanged upstream status."""
     value: dict[str, Any] | None = Field(default=None)
     """Further members of the body of upstream, such as `conversation_context`. Absent where there are none."""
+
+
+class PreferenceEvent(Model):
+    event_type: Literal["preference"] = Field(alias="eventType")
+    """The type; it decides the form of `data`."""
+    user_id: int = Field(alias="userId")
+    """The tenant."""
+    waba_id: str = Field(alias="wabaId")
+    """The WhatsApp Business Account."""
+    phone_number_id: str | None = Field(alias="phoneNumberId")
+    """The number of yours that it is about; null for all of them."""
+    event_id: str = Field(alias="eventId")
+    """The id of the subject, not unique: deduplicate by the header webhook-id."""
+    occurred_at: datetime = Field(alias="occurredAt")
+    """When it was released for delivery, UTC."""
+    data: PreferenceEventData
+    """Content of the event."""
+
+
+class PreferenceEventData(Model):
+    """Content of the event."""
+
+    customer: PreferenceEventDataCustomer
+    """Whose wish it is."""
+    phone_number_id: str | None = Field(alias="phoneNumberId")
+    """The number of yours that it is about; null for all of them."""
+    scope: str
+    """`marketing`, or `all`: nothing but within the service window."""
+    state: str
+    """`stop` or `resume`."""
+    source: str
+    """Who said it: `upstream`, `error_131050`, `keyword`, `api` or `portal`."""
+    since: datetime
+    """Since when it is so."""
+
+
+class PreferenceEventDataCustomer(Model):
+    """Whose wish it is."""
+
+    wa_id: str | None = Field(alias="waId")
+    """The phone number, as upstream spells it."""
+    user_id: str | None = Field(alias="userId")
+    """The user id."""
 
 
 class Replay(Model):
@@ -1294,7 +1342,7 @@ class WebhookEndpoint(Model):
     id: str
     url: str
     description: str
-    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="eventTypes")
+    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing", "preference"] | str] | None = Field(alias="eventTypes")
     phone_number_ids: list[str] | None = Field(alias="phoneNumberIds")
     filter: list[str] | None
     format: Literal["heliograph", "meta"] | str
@@ -1308,7 +1356,7 @@ class WebhookEndpoint(Model):
     rate_limit_per_second: int | None = Field(alias="rateLimitPerSecond")
     block_limit_seconds: int | None = Field(alias="blockLimitSeconds")
     delivery_workflows: Literal["auto", "always"] | str | None = Field(alias="deliveryWorkflows")
-    always_workflows_for: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="alwaysWorkflowsFor")
+    always_workflows_for: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing", "preference"] | str] | None = Field(alias="alwaysWorkflowsFor")
     order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
     buffer_seconds: int | None = Field(alias="bufferSeconds")
     buffer_max_seconds: int | None = Field(alias="bufferMaxSeconds")

@@ -93,6 +93,13 @@ class NewOptOut(TypedDict):
     """For people; erased with the customer."""
 
 
+class NewOptOutWords(TypedDict):
+    optOutWords: NotRequired[list[str]]
+    """What ends marketing. Left out: as before."""
+    optInWords: NotRequired[list[str]]
+    """What begins it again; none of the others. Left out: as before."""
+
+
 class NewRecipients(TypedDict):
     recipients: list[NewRecipientsRecipientsItem]
 
@@ -109,7 +116,7 @@ class NewRecipientsRecipientsItem(TypedDict):
 class NewWebhookEndpoint(TypedDict):
     url: str
     description: NotRequired[str | None]
-    eventTypes: NotRequired[list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None]
+    eventTypes: NotRequired[list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing", "preference"] | str] | None]
     phoneNumberIds: NotRequired[list[str] | None]
     filter: NotRequired[list[str] | None]
     format: NotRequired[Literal["heliograph", "meta"] | None]
@@ -126,7 +133,7 @@ class NewWebhookEndpoint(TypedDict):
     rateLimitPerSecond: NotRequired[int | None]
     blockLimitSeconds: NotRequired[int | None]
     deliveryWorkflows: NotRequired[Literal["auto", "always"] | None]
-    alwaysWorkflowsFor: NotRequired[list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None]
+    alwaysWorkflowsFor: NotRequired[list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing", "preference"] | str] | None]
     orderScope: NotRequired[Literal["event", "conversation", "endpoint"] | None]
     bufferSeconds: NotRequired[int | None]
     bufferMaxSeconds: NotRequired[int | None]
@@ -152,7 +159,7 @@ class OptOutSearch(TypedDict):
     """A phone number in any usual form, or a business-scoped user id."""
     phoneNumberId: NotRequired[str]
     """Only those that hold at this number."""
-    source: NotRequired[Literal["upstream", "error_131050", "api", "portal"]]
+    source: NotRequired[Literal["upstream", "error_131050", "keyword", "api", "portal"]]
 
 
 class PauseWebhookEndpointRequest(TypedDict):
@@ -163,7 +170,7 @@ class ReplayEventRequest(TypedDict):
     endpointId: NotRequired[str]
 
 
-ReplayRequest = TypedDict("ReplayRequest", {"deliveryIds": "NotRequired[list[str]]", "endpointId": "NotRequired[str]", "from": "NotRequired[datetime | str]", "to": "NotRequired[datetime | str]", "eventTypes": "NotRequired[list[Literal[\"message\", \"status\", \"payment\", \"order\", \"media.ready\", \"test\", \"window.closing\"] | str]]", "states": "NotRequired[list[Literal[\"delivered\", \"failed\", \"dropped\", \"not_sent\"]]]", "dryRun": "NotRequired[bool]"})
+ReplayRequest = TypedDict("ReplayRequest", {"deliveryIds": "NotRequired[list[str]]", "endpointId": "NotRequired[str]", "from": "NotRequired[datetime | str]", "to": "NotRequired[datetime | str]", "eventTypes": "NotRequired[list[Literal[\"message\", \"status\", \"payment\", \"order\", \"media.ready\", \"test\", \"window.closing\", \"preference\"] | str]]", "states": "NotRequired[list[Literal[\"delivered\", \"failed\", \"dropped\", \"not_sent\"]]]", "dryRun": "NotRequired[bool]"})
 
 
 class RotateWebhookEndpointSecretRequest(TypedDict):
@@ -1974,7 +1981,7 @@ class SetOperationsUrlRequest(TypedDict):
 
 
 class TestRequest(TypedDict):
-    sample: NotRequired[Literal["test", "message", "image", "location", "button", "status", "status.failed", "payment", "order", "media.ready", "window.closing"]]
+    sample: NotRequired[Literal["test", "message", "image", "location", "button", "status", "status.failed", "payment", "order", "media.ready", "window.closing", "preference"]]
     """The event to send: the `test` event unless another sample is named. Samples have made-up contents, the `phoneNumberId` `TEST_PHONE_NUMBER_ID` and an `eventId` of `test_…`."""
     eventId: NotRequired[str]
     """The `eventId` of an earlier test, to see that both count: events may share an `eventId`, and only `webhook-id` identifies a duplicate. With `sample` only."""
@@ -1983,7 +1990,7 @@ class TestRequest(TypedDict):
 class WebhookEndpointChange(TypedDict):
     url: NotRequired[str]
     description: NotRequired[str | None]
-    eventTypes: NotRequired[list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None]
+    eventTypes: NotRequired[list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing", "preference"] | str] | None]
     phoneNumberIds: NotRequired[list[str] | None]
     filter: NotRequired[list[str] | None]
     format: NotRequired[Literal["heliograph", "meta"] | None]
@@ -2000,7 +2007,7 @@ class WebhookEndpointChange(TypedDict):
     rateLimitPerSecond: NotRequired[int | None]
     blockLimitSeconds: NotRequired[int | None]
     deliveryWorkflows: NotRequired[Literal["auto", "always"] | None]
-    alwaysWorkflowsFor: NotRequired[list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None]
+    alwaysWorkflowsFor: NotRequired[list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing", "preference"] | str] | None]
     orderScope: NotRequired[Literal["event", "conversation", "endpoint"] | None]
     bufferSeconds: NotRequired[int | None]
     bufferMaxSeconds: NotRequired[int | None]

@@ -31,7 +31,7 @@ export type CreatedWebhookEndpoint = {
     id: string;
     url: string;
     description: string;
-    eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
+    eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | 'preference' | string> | null;
     phoneNumberIds: Array<string> | null;
     filter: Array<string> | null;
     /**
@@ -47,7 +47,7 @@ export type CreatedWebhookEndpoint = {
     rateLimitPerSecond: number | null;
     blockLimitSeconds: number | null;
     deliveryWorkflows: 'auto' | 'always' | null;
-    alwaysWorkflowsFor: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
+    alwaysWorkflowsFor: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | 'preference' | string> | null;
     orderScope: 'event' | 'conversation' | 'endpoint';
     bufferSeconds: number | null;
     bufferMaxSeconds: number | null;
@@ -186,7 +186,7 @@ export type NewSetupLink = {
 export type NewWebhookEndpoint = {
     url: string;
     description?: string | null;
-    eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
+    eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | 'preference' | string> | null;
     phoneNumberIds?: Array<string> | null;
     filter?: Array<string> | null;
     format?: 'heliograph' | 'meta' | null;
@@ -209,7 +209,7 @@ export type NewWebhookEndpoint = {
     rateLimitPerSecond?: number | null;
     blockLimitSeconds?: number | null;
     deliveryWorkflows?: 'auto' | 'always' | null;
-    alwaysWorkflowsFor?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
+    alwaysWorkflowsFor?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | 'preference' | string> | null;
     orderScope?: 'event' | 'conversation' | 'endpoint' | null;
     bufferSeconds?: number | null;
     bufferMaxSeconds?: number | null;
@@ -883,7 +883,7 @@ export type WebhookEndpoint = {
     id: string;
     url: string;
     description: string;
-    eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
+    eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | 'preference' | string> | null;
     phoneNumberIds: Array<string> | null;
     filter: Array<string> | null;
     /**
@@ -899,7 +899,7 @@ export type WebhookEndpoint = {
     rateLimitPerSecond: number | null;
     blockLimitSeconds: number | null;
     deliveryWorkflows: 'auto' | 'always' | null;
-    alwaysWorkflowsFor: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | string> | null;
+    alwaysWorkflowsFor: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | 'window.closing' | 'preference' | string> | null;
     orderScope: 'event' | 'conversation' | 'endpoint';
     bufferSeconds: number | null;
     bufferMaxSeconds: number | null;

@@ -21,7 +21,7 @@ class CreatedWebhookEndpoint(Model):
     id: str
     url: str
     description: str
-    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="eventTypes")
+    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing", "preference"] | str] | None = Field(alias="eventTypes")
     phone_number_ids: list[str] | None = Field(alias="phoneNumberIds")
     filter: list[str] | None
     format: Literal["heliograph", "meta"] | str
@@ -35,7 +35,7 @@ class CreatedWebhookEndpoint(Model):
     rate_limit_per_second: int | None = Field(alias="rateLimitPerSecond")
     block_limit_seconds: int | None = Field(alias="blockLimitSeconds")
     delivery_workflows: Literal["auto", "always"] | str | None = Field(alias="deliveryWorkflows")
-    always_workflows_for: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="alwaysWorkflowsFor")
+    always_workflows_for: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing", "preference"] | str] | None = Field(alias="alwaysWorkflowsFor")
     order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
     buffer_seconds: int | None = Field(alias="bufferSeconds")
     buffer_max_seconds: int | None = Field(alias="bufferMaxSeconds")
@@ -443,7 +443,7 @@ class WebhookEndpoint(Model):
     id: str
     url: str
     description: str
-    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="eventTypes")
+    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing", "preference"] | str] | None = Field(alias="eventTypes")
     phone_number_ids: list[str] | None = Field(alias="phoneNumberIds")
     filter: list[str] | None
     format: Literal["heliograph", "meta"] | str
@@ -457,7 +457,7 @@ class WebhookEndpoint(Model):
     rate_limit_per_second: int | None = Field(alias="rateLimitPerSecond")
     block_limit_seconds: int | None = Field(alias="blockLimitSeconds")
     delivery_workflows: Literal["auto", "always"] | str | None = Field(alias="deliveryWorkflows")
-    always_workflows_for: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None = Field(alias="alwaysWorkflowsFor")
+    always_workflows_for: list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing", "preference"] | str] | None = Field(alias="alwaysWorkflowsFor")
     order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
     buffer_seconds: int | None = Field(alias="bufferSeconds")
     buffer_max_seconds: int | None = Field(alias="bufferMaxSeconds")

@@ -18,7 +18,7 @@ class BrandInput(TypedDict):
 class NewWebhookEndpoint(TypedDict):
     url: str
     description: NotRequired[str | None]
-    eventTypes: NotRequired[list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None]
+    eventTypes: NotRequired[list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing", "preference"] | str] | None]
     phoneNumberIds: NotRequired[list[str] | None]
     filter: NotRequired[list[str] | None]
     format: NotRequired[Literal["heliograph", "meta"] | None]
@@ -35,7 +35,7 @@ class NewWebhookEndpoint(TypedDict):
     rateLimitPerSecond: NotRequired[int | None]
     blockLimitSeconds: NotRequired[int | None]
     deliveryWorkflows: NotRequired[Literal["auto", "always"] | None]
-    alwaysWorkflowsFor: NotRequired[list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing"] | str] | None]
+    alwaysWorkflowsFor: NotRequired[list[Literal["message", "status", "payment", "order", "media.ready", "test", "window.closing", "preference"] | str] | None]
     orderScope: NotRequired[Literal["event", "conversation", "endpoint"] | None]
     bufferSeconds: NotRequired[int | None]
     bufferMaxSeconds: NotRequired[int | None]

@@ -1,0 +1,24 @@
+import type { Knex } from 'knex';
+
+/** Words by which customers stop and resume marketing. */
+export async function up(knex: Knex): Promise<void> {
+  await knex.raw(`
+    alter table wabas
+      add column if not exists opt_out_words text[] not null default '{}',
+      add column if not exists opt_in_words text[] not null default '{}';
+    -- Rows of earlier releases have one of the others.
+    alter table opt_outs drop constraint if exists opt_outs_source_check;
+    alter table opt_outs add constraint opt_outs_source_check
+      check (source in ('upstream', 'error_131050', 'keyword', 'api', 'portal')) not valid;
+  `);
+}
+
+export async function down(knex: Knex): Promise<void> {
+  await knex.raw(`
+    update opt_outs set source = 'api' where source = 'keyword';
+    alter table opt_outs drop constraint opt_outs_source_check;
+    alter table opt_outs add constraint opt_outs_source_check
+      check (source in ('upstream', 'error_131050', 'api', 'portal'));
+    alter table wabas drop opt_out_words, drop opt_in_words;
+  `);
+}
