@@ -76,7 +76,7 @@ const MAY_CHANGE = `excluded.source <> 'keyword' or o.source = 'keyword' or not 
 
 /**
  * In the order in which they came; of each customer at a number the latest by its time holds, and a stop began with the earliest
- * report of it since the newest resume. Upstream's and those of the tenant, to which words belong, are told apart.
+ * report of it since the newest resume. What upstream reported and what the tenant noted are separate; words belong to the latter.
  */
 export async function notePreferences(trx: Transaction, reports: readonly PreferenceReport[]): Promise<void> {
   for (const contactId of new Set(reports.map((report) => report.contactId)))

@@ -28,7 +28,7 @@ export function refusedReports(statuses: readonly Owned<StatusItem>[]): Report[]
   });
 }
 
-/** What customers said by a word of the tenant's. */
+/** The wishes of customers who wrote a word of the tenant's. */
 export function wordReports(owned: readonly Owned[]): Report[] {
   return owned.flatMap(({ item, wish, wabaId }): Report[] => {
     if (wish === undefined || item.kind !== 'message') return [];

@@ -127,7 +127,7 @@ export function ownedOf<Item extends PlainItem>(
 
 const LONGEST_WORD = 1_000;
 
-/** What a customer wants who wrote one of the tenant's words. Where the tenant has none, nothing is read. */
+/** The wish of a customer who wrote one of the tenant's words. Where the tenant has none, nothing is read. */
 function wishOf(item: UpstreamItem, { words }: Pick<NumberOwner, 'words'>): Owned['wish'] {
   if (words === undefined || item.kind !== 'message') return undefined;
   const text = saidText(item);

@@ -46,7 +46,7 @@ const ABOUT: Readonly<Record<CoreEventType, About>> = {
   preference: {
     summary: 'A customer stopped or resumed messages',
     description:
-      'Only for endpoints whose `eventTypes` name it, whoever said it: upstream, the customer by a word of yours, your API or your team. The events of a customer share an `eventId` and their order.',
+      'Only for endpoints whose `eventTypes` name it, with who said it: upstream, the customer by a word of yours, your API or your team. The events of a customer share an `eventId` and their order.',
   },
 };
 

@@ -63,7 +63,7 @@ type Row = Record<string, unknown>;
 /**
  * All that is kept for each account, in every table that names an account or a number, with names of people and messages in place of our ids.
  * A copy that gave way to the same message to us is left out: it is kept for who has seen it. So is the conversation of an event: an event of a
- * status is stored with the one that is known by then.
+ * status is stored with the one that is known by then. So are the events `preference`: each says what changed when its report came.
  */
 export async function storedStates(
   database: Database,
@@ -77,6 +77,7 @@ export async function storedStates(
     for (const row of rows) {
       const account = of.get(String(row.waba_id ?? row.phone_number_id));
       if (account === undefined || (row.superseded_upstream_id ?? null) !== null) continue;
+      if (row.event_type === 'preference') continue;
       states.get(account)?.push(lineOf(table, row, named, account));
     }
   for (const lines of states.values()) lines.sort();
