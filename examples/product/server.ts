@@ -8,8 +8,8 @@ export type ProductSettings = {
   platformKey: string;
   /** Your own origin, which HELIOGRAPH_PORTAL_PRODUCT_ORIGINS lists. */
   origin: string;
-  /** Who is signed in at your product, and of which customer; null: no one is. */
-  signedIn: (request: IncomingMessage) => { tenant: string; user: Person } | null;
+  /** Who is signed in at your product, of which customer, and for which of its WABAs (left out: all); null: no one is. */
+  signedIn: (request: IncomingMessage) => { tenant: string; user: Person; wabaIds?: string[] } | null;
 };
 
 /** A page of your product with the webhooks of the customer who is signed in. */
@@ -26,6 +26,7 @@ export function makeProduct({ gateway, platformKey, origin, signedIn }: ProductS
         user: visit.user,
         role: 'admin',
         capabilities: ['view', 'manage_endpoints', 'retry'],
+        wabaIds: visit.wabaIds,
         page: 'endpoints',
         embed: { origin },
         refreshUrl: `${origin}/webhooks`,

@@ -1,3 +1,4 @@
+import type { LinkPage } from '../../features/users/portal-link-store.ts';
 import type { SessionStep } from '../../features/users/sign-in-policy.ts';
 import { mayUse } from './access/link-access.ts';
 import type { Viewer } from './access/viewer.ts';
@@ -49,6 +50,12 @@ export function tenantNavigation(viewer: Viewer, { wabaId }: WabaInView): Naviga
   const users = { key: 'users', label: 'Users', href: `${base}/users` };
   const all = viewer.role === 'member' ? entries : [...entries, users];
   return all.filter(({ href }) => mayUse(viewer.link, 'GET', href));
+}
+
+/** Where a portal link leads in a WABA. */
+export function pageOfWaba(wabaId: string, page: LinkPage): string {
+  const base = `/portal/w/${encodeURIComponent(wabaId)}`;
+  return page === 'overview' ? base : `${base}/${page}`;
 }
 
 /** So many WABAs are listed beside a page; the rest is behind the last entry. */

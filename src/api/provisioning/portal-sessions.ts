@@ -12,11 +12,13 @@ import {
   optionalParameter,
   text,
 } from '../external/schema-kit.ts';
-import { inTenant } from './in-tenant.ts';
+import { inTenant, requireWaba } from './in-tenant.ts';
 import { platformOperation } from './platform-operation.ts';
-import { OF_TENANT, REFERENCE, TENANT_PATH } from './platform-schemas.ts';
+import { OF_TENANT, REFERENCE, TENANT_PATH, WABA_ID } from './platform-schemas.ts';
 
 const PATH = `${TENANT_PATH}/portal-sessions` as const;
+
+const MAX_WABAS = 1_000;
 
 const Address = Type.String({ maxLength: 2_048 });
 
@@ -31,6 +33,7 @@ const LinkInput = namedClosed('PortalSessionInput', {
   capabilities: Type.Optional(
     Type.Array(Type.Enum([...CAPABILITIES]), { maxItems: CAPABILITIES.length, uniqueItems: true }),
   ),
+  wabaIds: Type.Optional(Type.Array(WABA_ID, { minItems: 1, maxItems: MAX_WABAS, uniqueItems: true })),
   page: Type.Optional(Type.Enum([...LINK_PAGES])),
   sessionSeconds: Type.Optional(Type.Integer({ minimum: 900, maximum: 43_200 })),
   returnUrl: Type.Optional(Address),
@@ -48,17 +51,19 @@ const createPortalSession = platformOperation({
   summary: 'Make a link that opens the portal of a tenant',
   description:
     'The link works once, within five minutes; opening it shows a page with a button, and only the button uses it up. Make one for each visit. ' +
-    'The session is in this tenant alone, ends after `sessionSeconds` (an hour unless given) or 30 minutes without use, and may do what `capabilities` names; ' +
+    'The session is in this tenant alone, or in those of its WABAs that `wabaIds` names: the others are then not to be seen. With several WABAs, the person chooses one, and comes to `page`. ' +
+    'It ends after `sessionSeconds` (an hour unless given) or 30 minutes without use, and may do what `capabilities` names; ' +
     'left out: all that the role may do, without `view_conversations`. `view` is always included. `mfa` says that the person gave you a second factor. ' +
     '`returnUrl` and `refreshUrl` must be at an origin of `HELIOGRAPH_PORTAL_PRODUCT_ORIGINS`: a page whose link or session is over leads to `refreshUrl`. ' +
     'With `embed`, the link is for a frame on a page of that origin, and opens nowhere else.',
   tag: 'Portal',
-  errors: ['unknown_tenant', 'tenant_suspended', 'url_not_allowed'],
+  errors: ['unknown_tenant', 'unknown_waba', 'tenant_suspended', 'url_not_allowed'],
   requests: {
     'a visit': {
       user: { externalId: 'u_17', email: 'asha@store.example', name: 'Asha', mfa: true },
       role: 'admin',
       capabilities: ['view', 'manage_endpoints', 'retry'],
+      wabaIds: ['900000000000101'],
       page: 'endpoints',
       refreshUrl: 'https://crm.example/heliograph',
     },
@@ -78,7 +83,9 @@ const createPortalSession = platformOperation({
   },
   run: async (call, { externalId, page = 'overview', sessionSeconds = HOUR_SECONDS, ...given }) => {
     const { portal, key, publicUrl } = call;
-    return await inTenant(call, { externalId }, async (tools, { userId, state }) => {
+    return await inTenant(call, { externalId }, async (tools, tenant) => {
+      for (const wabaId of given.wabaIds ?? []) requireWaba(tenant, wabaId);
+      const { userId, state } = tenant;
       if (state === 'suspended') throw new RequestError('tenant_suspended', SUSPENDED);
       const rules = {
         productOrigins: portal.productOrigins,

@@ -170,17 +170,20 @@ export async function listWabas(database: Database): Promise<WabaSummary[]> {
   );
 }
 
+/** All of a tenant, or those `among` some. */
 export async function listTenantWabas(
   database: Database,
   tenantId: string,
+  among: readonly string[] | null = null,
 ): Promise<{ wabaId: string; numbers: string[] }[]> {
   return await query(
     database,
     `select w.waba_id as "wabaId",
             array(select display_phone_number from phone_numbers n where n.waba_id = w.waba_id and n.removed_at is null
                    order by phone_number_id) as numbers
-       from wabas w where w.tenant_id = :tenantId and w.removed_at is null order by w.waba_id`,
-    { tenantId },
+       from wabas w where w.tenant_id = :tenantId and w.removed_at is null
+            and (cast(:among as text[]) is null or w.waba_id = any (cast(:among as text[]))) order by w.waba_id`,
+    { tenantId, among },
   );
 }
 

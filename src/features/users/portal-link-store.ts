@@ -42,6 +42,8 @@ export type LinkPage = (typeof LINK_PAGES)[number];
 export type PortalLinkGrant = {
   id: string;
   capabilities: Capability[];
+  /** The WABAs that it sees; null: all of its tenant. */
+  wabaIds: string[] | null;
   returnUrl: string | null;
   refreshUrl: string | null;
   /** It is in a frame of this origin, and nowhere else; null: in no frame. */
@@ -76,10 +78,10 @@ export async function insertPortalLink(
 ): Promise<{ id: string; linkExpiresAt: Date }> {
   return await queryOnly(
     trx,
-    `insert into portal_links (token_hash, tenant_id, user_id, platform_key_id, role, capabilities, has_second_factor, page,
-                               return_url, refresh_url, embed_origin, session_seconds, link_expires_at)
-     values (:tokenHash, :tenantId, :userId, :platformKeyId, :role, cast(:capabilities as text[]), :hasSecondFactor, :page,
-             :returnUrl, :refreshUrl, :embedOrigin, :sessionSeconds, now() + :linkSeconds * interval '1 second')
+    `insert into portal_links (token_hash, tenant_id, user_id, platform_key_id, role, capabilities, waba_ids,
+                               has_second_factor, page, return_url, refresh_url, embed_origin, session_seconds, link_expires_at)
+     values (:tokenHash, :tenantId, :userId, :platformKeyId, :role, cast(:capabilities as text[]), cast(:wabaIds as text[]),
+             :hasSecondFactor, :page, :returnUrl, :refreshUrl, :embedOrigin, :sessionSeconds, now() + :linkSeconds * interval '1 second')
      returning id, link_expires_at as "linkExpiresAt"`,
     link,
   );
@@ -91,7 +93,7 @@ export async function countRecentLinks(trx: Transaction, userId: string): Promis
   return (await queryValue<number>(trx, text, { userId })) ?? 0;
 }
 
-export type SeenPortalLink = Omit<PortalLinkGrant, 'id' | 'capabilities'> & {
+export type SeenPortalLink = Omit<PortalLinkGrant, 'id' | 'capabilities' | 'wabaIds'> & {
   isOpen: boolean;
   tenantId: string;
   businessName: string;
@@ -116,6 +118,7 @@ export type UsedPortalLink = {
   hasSecondFactor: boolean;
   sessionSeconds: number;
   page: LinkPage;
+  wabaIds: string[] | null;
 };
 
 /** Uses a link up. Of many at once, one gets it; null: it is used, over or unknown, or its person is locked out. */
@@ -125,7 +128,7 @@ export async function takePortalLink(trx: Transaction, tokenHash: Buffer): Promi
     `update portal_links l set used_at = now() from users u
       where l.token_hash = :tokenHash and ${IS_OPEN} and u.id = l.user_id and u.disabled_at is null
       returning l.id, l.tenant_id as "tenantId", u.id as "userId", u.email, l.has_second_factor as "hasSecondFactor",
-                l.session_seconds as "sessionSeconds", l.page`,
+                l.session_seconds as "sessionSeconds", l.page, l.waba_ids as "wabaIds"`,
     { tokenHash },
   );
 }

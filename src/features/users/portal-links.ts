@@ -21,6 +21,7 @@ import {
   type LinkPage,
   type SeenPortalLink,
   takePortalLink,
+  type UsedPortalLink,
 } from './portal-link-store.ts';
 import { actorAt, type OwnSession, type Visitor } from './sign-in.ts';
 import { recordUserChange } from './user-authority.ts';
@@ -44,6 +45,8 @@ export type LinkWanted = {
   user: { externalId: string; email: string; name?: string; mfa?: boolean };
   role: TenantRole;
   capabilities?: readonly Capability[];
+  /** WABAs of the tenant; left out: all. */
+  wabaIds?: readonly string[];
   page: LinkPage;
   sessionSeconds: number;
   returnUrl?: string;
@@ -94,6 +97,7 @@ export async function createPortalLink(
     platformKeyId: rules.platformKeyId,
     role,
     capabilities,
+    wabaIds: wanted.wabaIds === undefined ? null : [...wanted.wabaIds],
     hasSecondFactor,
     page,
     returnUrl,
@@ -107,6 +111,7 @@ export async function createPortalLink(
     portalSessionId: publicLinkId(id),
     role,
     capabilities: capabilities.join(', '),
+    ...(wanted.wabaIds !== undefined && { wabaIds: wanted.wabaIds.join(', ') }),
     ...person,
   };
   await recordUserChange(trx, actor, { tenantId, action: 'user.portal_link_created', email, detail });
@@ -157,7 +162,7 @@ export async function seePortalLink(database: Database, token: string): Promise<
   return tokenHash === null ? null : await findPortalLink(database, tokenHash);
 }
 
-type Opened = { token: string; tenantId: string; page: LinkPage; isRenewed: boolean };
+type Opened = Pick<UsedPortalLink, 'tenantId' | 'page' | 'wabaIds'> & { token: string; isRenewed: boolean };
 
 /**
  * Uses a link up and returns the token of its session. The session that its person has in this browser is renewed, so
@@ -174,7 +179,8 @@ export async function openPortalLink(
   return await database.transaction(async (trx) => {
     const link = await takePortalLink(trx, tokenHash);
     if (link === null) return null;
-    const { tenantId, userId, email, hasSecondFactor, page } = link;
+    const { tenantId, userId, email, hasSecondFactor, page, wabaIds } = link;
+    const opened = { tenantId, page, wabaIds };
     const detail = { portalSessionId: publicLinkId(link.id), userId };
     await recordUserChange(trx, actorAt({ id: userId, email }, visitor), {
       tenantId,
@@ -186,7 +192,7 @@ export async function openPortalLink(
       present === null
         ? null
         : await renewByLink(trx, { sessionId: present.id, userId, hasSecondFactor }, link);
-    if (renewed !== null) return { token: renewed, tenantId, page, isRenewed: true };
+    if (renewed !== null) return { ...opened, token: renewed, isRenewed: true };
     const begun = {
       userId,
       tenantId,
@@ -196,7 +202,7 @@ export async function openPortalLink(
       portalLink: link,
     } as const;
     const token = await startSession({ database: trx }, begun, visitor);
-    return { token, tenantId, page, isRenewed: false };
+    return { ...opened, token, isRenewed: false };
   });
 }
 

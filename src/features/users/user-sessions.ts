@@ -195,7 +195,7 @@ export type OpenSession = {
 
 const HOLDS = 'least(s.idle_until, s.expires_at) > now()';
 
-const LINK = `case when l.id is not null then json_build_object('id', cast(l.id as text), 'capabilities', l.capabilities,
+const LINK = `case when l.id is not null then json_build_object('id', cast(l.id as text), 'capabilities', l.capabilities, 'wabaIds', l.waba_ids,
   'returnUrl', l.return_url, 'refreshUrl', l.refresh_url, 'embedOrigin', l.embed_origin, 'isOver', not ${HOLDS} or ${LINK_IS_OVER}) end`;
 
 async function insertSession(database: Database, session: NewSession): Promise<void> {

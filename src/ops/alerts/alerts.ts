@@ -141,8 +141,8 @@ async function note(trx: Transaction, alert: Changed, state: string): Promise<vo
   await recordBy(trx, SYSTEM, { tenantId, wabaId, action: `alert.${state}`, target, detail });
 }
 
-/** Who looks at alerts: a user of a tenant, or an operator where `tenantId` is null. */
-export type AlertViewer = { userId: string; tenantId: string | null };
+/** Who looks at alerts: a user of a tenant, or of some of its WABAs, or an operator where `tenantId` is null. */
+export type AlertViewer = { userId: string; tenantId: string | null; wabaIds?: readonly string[] | null };
 
 export type ShownAlert = {
   id: string;
@@ -163,10 +163,11 @@ const SHOWN = `a.id, a.kind, a.tenant_id as "tenantId", t.business_name as "busi
   a.resolved_by as "resolvedBy"`;
 
 /** SQL of whose alerts are meant; operators get reports of what concerns them, and see all. */
-const scopeOf = ({ tenantId }: Pick<AlertViewer, 'tenantId'>) =>
-  tenantId === null
-    ? 'true'
-    : 'a.tenant_id = cast(:tenantId as bigint) and a.kind = any (cast(:kinds as text[]))';
+const scopeOf = (viewer: AlertViewer) =>
+  viewer.tenantId === null ? 'true' : `${ownerOf(viewer)} and a.kind = any (cast(:kinds as text[]))`;
+
+const ownerOf = ({ wabaIds }: AlertViewer) =>
+  `a.tenant_id = cast(:tenantId as bigint)${wabaIds ? ' and a.waba_id = any (cast(:wabaIds as text[]))' : ''}`;
 
 const toldTo = ({ tenantId }: Pick<AlertViewer, 'tenantId'>) =>
   kindsFor(tenantId === null ? 'operator' : 'tenant');
@@ -175,8 +176,8 @@ const MOST_COUNTED = 100;
 
 /** How many open alerts were reported to a user who has not read them; counting stops at 100. */
 export async function countNewAlerts(database: Database, viewer: AlertViewer): Promise<number> {
-  const { userId, tenantId } = viewer;
-  const owner = tenantId === null ? '' : 'and a.tenant_id = cast(:tenantId as bigint)';
+  const { tenantId } = viewer;
+  const owner = tenantId === null ? '' : `and ${ownerOf(viewer)}`;
   const count = await queryValue<number>(
     database,
     `select count(*)::integer from (
@@ -184,7 +185,7 @@ export async function countNewAlerts(database: Database, viewer: AlertViewer): P
         where a.resolved_at is null and a.kind = any (cast(:kinds as text[])) ${owner}
           and not exists (select from alert_reads r where r.alert_id = a.id and r.user_id = cast(:userId as bigint))
         limit ${MOST_COUNTED}) as new`,
-    { userId, tenantId, kinds: toldTo(viewer) },
+    { ...viewer, kinds: toldTo(viewer) },
   );
   return count ?? 0;
 }
@@ -198,7 +199,6 @@ export async function listAlerts(
   viewer: AlertViewer,
   { state, before, limit }: AlertFilter,
 ): Promise<(ShownAlert & { isNew: boolean })[]> {
-  const { userId, tenantId } = viewer;
   return await query<ShownAlert & { isNew: boolean }>(
     database,
     `select ${SHOWN}, a.resolved_at is null and r.user_id is null and a.kind = any (cast(:told as text[])) as "isNew"
@@ -207,7 +207,7 @@ export async function listAlerts(
       where ${scopeOf(viewer)} ${state === 'open' ? 'and a.resolved_at is null' : ''}
             ${before === null ? '' : 'and a.id < cast(:before as uuid)'}
       order by a.id desc limit :limit`,
-    { userId, tenantId, kinds: kindsFor('tenant'), told: toldTo(viewer), before, limit },
+    { ...viewer, kinds: kindsFor('tenant'), told: toldTo(viewer), before, limit },
   );
 }
 
@@ -217,7 +217,6 @@ export async function markAlertsRead(
   viewer: AlertViewer,
   alertId: string | null,
 ): Promise<void> {
-  const { userId, tenantId } = viewer;
   await execute(
     database,
     `insert into alert_reads (user_id, alert_id)
@@ -225,7 +224,7 @@ export async function markAlertsRead(
       where ${scopeOf(viewer)} and a.resolved_at is null
         ${alertId === null ? '' : 'and a.id = cast(:alertId as uuid)'}
      on conflict do nothing`,
-    { userId, tenantId, kinds: kindsFor('tenant'), alertId },
+    { ...viewer, kinds: kindsFor('tenant'), alertId },
   );
 }
 

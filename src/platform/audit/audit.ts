@@ -111,14 +111,14 @@ export async function recordReads(
 
 /**
  * The newest entries of a tenant, of a WABA, of a WABA and its tenant as a whole, or of all (`{}`), or those before one;
- * `action` and `actor` narrow them down. Throws RequestError `invalid_value`.
+ * `action` and `actor` narrow them down. `ofWabaOnly`: without those of the tenant as a whole. Throws RequestError `invalid_value`.
  */
 export async function listAudit(
   { database }: { database: Database },
   owner: Partial<AuditOwner>,
-  filter: { action?: string | null; actor?: string | null; beforeId?: string | null; limit?: number } = {},
+  filter: AuditFilter = {},
 ): Promise<StoredAuditEntry[]> {
-  const { beforeId = null, limit = MAX_LISTED } = filter;
+  const { beforeId = null, limit = MAX_LISTED, ofWabaOnly = false } = filter;
   return await listAuditEntries(
     database,
     { tenantId: owner.tenantId ?? null, wabaId: owner.wabaId ?? null },
@@ -127,9 +127,18 @@ export async function listAudit(
       actor: checkFilter('actor', filter.actor),
       beforeId: beforeId === null ? null : checkRowId('The id of an entry', beforeId),
       limit: Math.min(limit, MAX_LISTED + 1),
+      ofWabaOnly,
     },
   );
 }
+
+type AuditFilter = {
+  action?: string | null;
+  actor?: string | null;
+  beforeId?: string | null;
+  limit?: number;
+  ofWabaOnly?: boolean;
+};
 
 function checkFilter(name: string, text: string | null | undefined): string | null {
   if (text === undefined || text === null || text === '') return null;
@@ -224,17 +233,24 @@ const IP_FOR_TENANTS = 'case when not by_operator then ip end as ip';
 async function listAuditEntries(
   database: Database,
   owner: AuditOwner,
-  page: { action: string | null; actor: string | null; beforeId: string | null; limit: number },
+  page: {
+    action: string | null;
+    actor: string | null;
+    beforeId: string | null;
+    limit: number;
+    ofWabaOnly: boolean;
+  },
 ): Promise<StoredAuditEntry[]> {
   const values = { ...owner, action: page.action, actor: page.actor, beforeId: page.beforeId };
   const given = Object.entries(values).filter(([, value]) => value !== null);
   // Only the conditions that are asked for: each of these texts has its own plan, on its own index.
   const conditions = given.map(([name]) => CONDITIONS[name as keyof typeof CONDITIONS]);
   const isOperators = owner.tenantId === null && owner.wabaId === null;
+  const isOfBoth = owner.tenantId !== null && owner.wabaId !== null && !page.ofWabaOnly;
   return await query<StoredAuditEntry>(
     database,
     `select ${ENTRY}, ${isOperators ? 'ip' : IP_FOR_TENANTS}
-       from ${owner.tenantId !== null && owner.wabaId !== null ? ofTenantAndWaba(conditions) : newest(conditions)} as e
+       from ${isOfBoth ? ofTenantAndWaba(conditions) : newest(conditions)} as e
       order by id desc limit :limit`,
     { ...Object.fromEntries(given), limit: page.limit },
   );

@@ -37,6 +37,7 @@ import * as usageChanges from './migrations/0029-usage-changes-keep-pages.ts';
 import * as stopsOfOptOuts from './migrations/0030-stops-of-opt-outs.ts';
 import * as laterMessages from './migrations/0031-later-messages.ts';
 import * as optOutWords from './migrations/0032-opt-out-words.ts';
+import * as linksOfSomeWabas from './migrations/0033-links-of-some-wabas.ts';
 import { query } from './sql.ts';
 
 /** One that sets `transaction` to false runs without one, as a concurrent index needs it. */
@@ -82,6 +83,7 @@ export const MIGRATIONS: Migrations = {
   '0030-stops-of-opt-outs': { up: stopsOfOptOuts.up, down: stopsOfOptOuts.down },
   '0031-later-messages': { up: laterMessages.up, down: laterMessages.down },
   '0032-opt-out-words': { up: optOutWords.up, down: optOutWords.down },
+  '0033-links-of-some-wabas': { up: linksOfSomeWabas.up, down: linksOfSomeWabas.down },
 };
 
 export type SchemaState = {

@@ -177,17 +177,9 @@ async function beginsWith(linkUrl: string, gateway: string) {
 }
 
 /** The page of the product with the portal in a frame, also when the API was killed between two clicks. */
-async function opensFrame(
-  page: Page,
-  { origin, wabaId }: { origin: string; wabaId: string },
-  killed: () => Promise<void>,
-): Promise<void> {
+async function opensFrame(page: Page, origin: string, killed: () => Promise<void>): Promise<void> {
   await page.goto(`${origin}/webhooks`);
   const frame = page.frameLocator('iframe');
-  // The customer has two by now: one that the program made, and one of the link.
-  await frame.getByRole('heading', { name: 'Choose a WABA' }).waitFor();
-  await frame.getByRole('link', { name: wabaId }).first().click();
-  await frame.getByRole('link', { name: 'Webhook Settings' }).first().click();
   await frame.getByRole('heading', { name: 'Webhook Settings' }).waitFor();
   await killed();
   await frame.getByRole('link', { name: 'Add endpoint' }).first().click();
@@ -250,14 +242,15 @@ test('the same while API, workers and programs are killed, a number is connected
   expect(done).toMatchObject({ state: 'done', failure: null });
   expect(await registrations(done.phoneNumberId)).toBe(1);
   const user = { externalId: 'u_17', email: 'asha@store.example', name: 'Asha' };
-  const signedIn = () => ({ tenant: linked.id, user });
+  // The customer has two by now: one that the program made, and one of the link.
+  const signedIn = () => ({ tenant: linked.id, user, wabaIds: [linked.wabaId] });
   const product = makeProduct({ gateway: url, platformKey, origin, signedIn }).listen(own, '127.0.0.1');
   const chrome = await launchChrome();
   onTestFinished(async () => {
     await chrome.close();
     product.close();
   });
-  await opensFrame(await chrome.newPage(), { origin, wabaId: linked.wabaId }, async () => {
+  await opensFrame(await chrome.newPage(), origin, async () => {
     await server.kill();
     server = await startApiProcess(settings, port);
   });

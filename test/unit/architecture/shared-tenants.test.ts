@@ -41,6 +41,7 @@ const READ: readonly string[] = [
   'ingest/arrival/arrival-orders.test.ts',
   'mcp/read.test.ts',
   'portal/access/link-matrix.test.ts',
+  'portal/access/links-of-some-wabas.test.ts',
   'portal/access/page-access.test.ts',
   'portal/page-widths.test.ts',
   'portal/pages.test.ts',

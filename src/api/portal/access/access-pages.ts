@@ -1,4 +1,5 @@
 import { listTenantWabas } from '../../../features/accounts/accounts.ts';
+import { LINK_PAGES } from '../../../features/users/portal-link-store.ts';
 import { switchTenant } from '../../../features/users/sign-in.ts';
 import { parseEncryptionKeys } from '../../../platform/crypto/secret-box.ts';
 import { dataTable, emptyState } from '../components/table.ts';
@@ -6,6 +7,7 @@ import { formLine } from '../form-values.ts';
 import { action } from '../kits/action.ts';
 import { viewPage } from '../kits/view-page.ts';
 import { html } from '../markup.ts';
+import { pageOfWaba } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { accountPages } from '../users/account-page.ts';
 import { invitationPages } from '../users/invitation-page.ts';
@@ -53,14 +55,17 @@ function startPage(app: PortalApp, context: PortalContext): void {
     path: '/portal',
     access: PAGES.signedIn,
     active: '',
-    view: async ({ viewer }) => {
+    query: ['page'],
+    view: async (visit) => {
+      const { viewer } = visit;
       if (isOperatorElsewhere(viewer)) return OPERATORS_ELSEWHERE;
       if (viewer.tenantId === null) return '/portal/operator/health';
-      const wabas = await listTenantWabas(database, viewer.tenantId);
+      const wabas = await listTenantWabas(database, viewer.tenantId, viewer.link?.wabaIds);
+      const page = LINK_PAGES.find((name) => name === visit.query('page')) ?? 'overview';
       const [first] = wabas;
-      if (first !== undefined && wabas.length === 1) return `/portal/w/${encodeURIComponent(first.wabaId)}`;
+      if (first !== undefined && wabas.length === 1) return pageOfWaba(first.wabaId, page);
       const rows = wabas.map(({ wabaId, numbers }) => [
-        html`<a class="mono" href="/portal/w/${encodeURIComponent(wabaId)}">${wabaId}</a>`,
+        html`<a class="mono" href="${pageOfWaba(wabaId, page)}">${wabaId}</a>`,
         numbers.join(', ') || '–',
       ]);
       const none = 'The operator of this installation adds your WhatsApp Business Account.';
@@ -68,7 +73,7 @@ function startPage(app: PortalApp, context: PortalContext): void {
         rows.length > 0
           ? dataTable('Your WABAs', ['WABA', 'Phone numbers'], rows)
           : emptyState('No WABAs yet', none);
-      return { title: 'Choose a WABA', body };
+      return { title: 'Choose a WABA', wabaIds: [], body };
     },
   });
   action(app, context, {

@@ -1,12 +1,13 @@
 import { listTenantWabas } from '../../../features/accounts/accounts.ts';
 import { brandOf } from '../../../features/accounts/brands.ts';
-import type { LinkPage, SeenPortalLink } from '../../../features/users/portal-link-store.ts';
+import type { SeenPortalLink, UsedPortalLink } from '../../../features/users/portal-link-store.ts';
 import { openPortalLink, seePortalLink } from '../../../features/users/portal-links.ts';
 import { postForm } from '../components/form.ts';
 import { action } from '../kits/action.ts';
 import { viewPage } from '../kits/view-page.ts';
 import type { Visit } from '../kits/visit.ts';
 import { html } from '../markup.ts';
+import { hrefWith, pageOfWaba } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { isFramed, isInPlace } from './framing.ts';
 import { linkOverPage } from './link-over.ts';
@@ -70,12 +71,12 @@ function signedInNote({ request }: Visit) {
   return viewer !== undefined && html`<p>You are signed in here as ${viewer.email}. That session ends.</p>`;
 }
 
+/** Of several WABAs the person chooses one first. */
 async function pageOf(
   { database }: Pick<PortalContext, 'database'>,
-  { tenantId, page }: { tenantId: string; page: LinkPage },
+  { tenantId, wabaIds, page }: Pick<UsedPortalLink, 'tenantId' | 'wabaIds' | 'page'>,
 ): Promise<string> {
-  const [first, ...more] = await listTenantWabas(database, tenantId);
-  if (first === undefined || more.length > 0) return '/portal';
-  const base = `/portal/w/${encodeURIComponent(first.wabaId)}`;
-  return page === 'overview' ? base : `${base}/${page}`;
+  const [first, ...more] = await listTenantWabas(database, tenantId, wabaIds);
+  if (first === undefined || more.length > 0) return hrefWith('/portal', { page });
+  return pageOfWaba(first.wabaId, page);
 }

@@ -99,6 +99,11 @@ export function mayUse(
   return need === 'all' || (need !== 'none' && link.capabilities.includes(need));
 }
 
+/** A WABA that the link leaves out is for its session what one of another tenant is. */
+export function seesWaba(link: Pick<PortalLinkGrant, 'wabaIds'> | null, wabaId: string): boolean {
+  return link?.wabaIds?.includes(wabaId) ?? true;
+}
+
 /** A page that does not say what it wants of links is a mistake that must not wait for a request. */
 export function requireNeedsOfLinks(scope: FastifyInstance): void {
   scope.addHook('onRoute', ({ method, url, config }) => {

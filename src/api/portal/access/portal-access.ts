@@ -17,7 +17,7 @@ import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { createKnownDevices } from '../users/sign-in-limit.ts';
 import { createFormTokens, type FormTokens } from './form-tokens.ts';
 import { isInPlace } from './framing.ts';
-import { mayUse, requireNeedsOfLinks } from './link-access.ts';
+import { mayUse, requireNeedsOfLinks, seesWaba } from './link-access.ts';
 import { linkOverPage } from './link-over.ts';
 import { limitOpenForms } from './open-forms.ts';
 import { operatorAddress } from './operator-address.ts';
@@ -34,7 +34,7 @@ import {
 import { sendPage, setPortalHeaders } from './send-page.ts';
 import { sessionCookie } from './session-cookie.ts';
 import { tenantPlace } from './tenant-place.ts';
-import { isOperatorElsewhere, type Viewer, viewerIfAny } from './viewer.ts';
+import { alertViewerOf, isOperatorElsewhere, type Viewer, viewerIfAny } from './viewer.ts';
 
 /** Routes that are registered before, such as those of the assets, are left alone. */
 export async function requirePortalAccess(scope: PortalApp, context: PortalContext): Promise<void> {
@@ -104,10 +104,9 @@ async function countNews(request: FastifyRequest, database: Database): Promise<v
   const viewer = viewerIfAny(request);
   if (viewer === null || isOperatorElsewhere(viewer)) return;
   if (request.method !== 'GET' || request.routeOptions.config.polled) return;
-  const { userId, tenantId } = viewer;
   const [newAlerts, approvals] = await Promise.all([
-    countNewAlerts(database, { userId, tenantId }),
-    tenantId === null ? countWaitingKeyRequests({ database }) : 0,
+    countNewAlerts(database, alertViewerOf(viewer)),
+    viewer.tenantId === null ? countWaitingKeyRequests({ database }) : 0,
   ]);
   request.portalNewAlerts = newAlerts;
   request.portalPendingApprovals = approvals;
@@ -213,12 +212,13 @@ async function refuseSuspendedChange(
 
 const WABA_ID = /^\d{1,64}$/;
 
-/** A WABA of another tenant is what one is that does not exist. */
+/** A WABA of another tenant, or one that the portal link leaves out, is what one is that does not exist. */
 async function findPageWaba(request: FastifyRequest, viewer: Viewer, database: Database): Promise<void> {
   const { wabaId } = request.params as { wabaId?: string };
   if (wabaId === undefined) return;
   const waba = WABA_ID.test(wabaId) ? await findWaba(database, wabaId) : null;
-  const isTheirs = viewer.role === 'operator' || waba?.tenantId === viewer.tenantId;
+  const isTheirs =
+    viewer.role === 'operator' || (waba?.tenantId === viewer.tenantId && seesWaba(viewer.link, wabaId));
   if (waba === null || !isTheirs) throw pageNotFound();
   request.portalWaba = { wabaId, tenantId: waba.tenantId, businessName: waba.businessName };
 }

@@ -3,6 +3,7 @@ import type { Brand } from '../../../features/accounts/brands.ts';
 import type { Visitor } from '../../../features/users/sign-in.ts';
 import type { SessionStep } from '../../../features/users/sign-in-policy.ts';
 import type { OpenSession } from '../../../features/users/user-sessions.ts';
+import type { AlertViewer } from '../../../ops/alerts/alerts.ts';
 import type { Actor } from '../../../platform/audit/audit.ts';
 
 /**
@@ -48,6 +49,11 @@ export function viewerIfAny(request: FastifyRequest): Viewer | null {
 /** An operator at an address that does not have operators' pages: what is of all tenants is not shown there. */
 export function isOperatorElsewhere({ tenantId, isOperatorAddress }: Viewer): boolean {
   return tenantId === null && !isOperatorAddress;
+}
+
+/** Whose alerts someone sees: of the tenant, as far as a portal link does not leave WABAs out. */
+export function alertViewerOf({ userId, tenantId, link }: Viewer): AlertViewer {
+  return { userId, tenantId, wabaIds: link?.wabaIds ?? null };
 }
 
 /** The session of this page. Throws on open pages. */

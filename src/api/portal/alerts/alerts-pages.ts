@@ -3,11 +3,11 @@ import { Type } from 'typebox';
 import { saveAlertMail } from '../../../features/users/user-store.ts';
 import { ALERT_KINDS, alertPath, anchorOf, KINDS, kindsFor } from '../../../ops/alerts/alert-kinds.ts';
 import { alertMailOf } from '../../../ops/alerts/alert-mails.ts';
-import { type AlertViewer, listAlerts, markAlertsRead } from '../../../ops/alerts/alerts.ts';
+import { listAlerts, markAlertsRead } from '../../../ops/alerts/alerts.ts';
 import { PAGES, withoutFreshProof } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
-import { isOperatorElsewhere, type Viewer, viewerOf } from '../access/viewer.ts';
+import { alertViewerOf, isOperatorElsewhere, type Viewer, viewerOf } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { actionButton, postForm } from '../components/form.ts';
 import { pager } from '../components/pager.ts';
@@ -53,7 +53,7 @@ export function alertsPages(app: PortalApp, context: PortalContext): void {
     act: async ({ request }, given) => {
       const alert = given.text('alert');
       if (alert !== '' && !IS_UUID.test(alert)) throw pageNotFound();
-      await markAlertsRead(database, alertViewer(readerOf(request)), alert === '' ? null : alert);
+      await markAlertsRead(database, alertViewerOf(readerOf(request)), alert === '' ? null : alert);
       return `${PATH}?done=read`;
     },
   });
@@ -86,10 +86,6 @@ function readerOf(request: FastifyRequest): Viewer {
   return viewer;
 }
 
-function alertViewer({ userId, tenantId }: Viewer): AlertViewer {
-  return { userId, tenantId };
-}
-
 async function alertsView(
   { request, context, now }: Visit,
   { state = 'open', before = null }: { state?: 'open' | 'all'; before?: string | null },
@@ -97,7 +93,7 @@ async function alertsView(
   const { database, config } = context;
   const viewer = readerOf(request);
   const [rows, hasMail] = await Promise.all([
-    listAlerts(database, alertViewer(viewer), { state, before, limit: PAGE_SIZE + 1 }),
+    listAlerts(database, alertViewerOf(viewer), { state, before, limit: PAGE_SIZE + 1 }),
     config.mail.smtpUrl === '' ? null : alertMailOf(database, viewer.userId),
   ]);
   const alerts = rows.slice(0, PAGE_SIZE);

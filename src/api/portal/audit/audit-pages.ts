@@ -53,7 +53,13 @@ const LIST = {
     { name: 'actor', label: 'Actor', placeholder: 'ann@example.com', maxLength: 320 },
   ],
   find: async (visit: Visit, { filters: { action = '', actor = '' }, beforeId, limit }: Wanted) =>
-    await listAudit(visit.context, ownerOf(visit), { action, actor, beforeId, limit }),
+    await listAudit(visit.context, ownerOf(visit), {
+      action,
+      actor,
+      beforeId,
+      limit,
+      ofWabaOnly: isOfWabaOnly(visit),
+    }),
   positionOf: ({ id }: StoredAuditEntry) => [id],
   actions: ({ path }: Visit) =>
     html`<a class="button" href="${path}/export" download>Download all as JSON lines</a>`,
@@ -70,6 +76,11 @@ function ownerOf({ request }: Visit): { tenantId?: string; wabaId?: string } {
   if (request.portalWaba === null) return {};
   const { tenantId, wabaId } = request.portalWaba;
   return { tenantId, wabaId };
+}
+
+/** A portal link of some WABAs does not show the people and settings of the whole tenant. */
+function isOfWabaOnly({ viewer }: Visit): boolean {
+  return viewer.link !== null && viewer.link.wabaIds !== null;
 }
 
 async function tenantLead({ context, waba }: Visit): Promise<string> {
@@ -102,18 +113,24 @@ async function sendEntries(visit: Visit): Promise<FastifyReply> {
   const { tenantId = null, wabaId = null } = ownerOf(visit);
   const change = { tenantId, wabaId, action: 'audit.exported', target: 'audit log', detail: {} };
   await recordBy(database, actor, change);
-  const lines = tenantId === null ? exportAudit(database) : tenantEntries(database, ownerOf(visit));
+  const lines =
+    tenantId === null ? exportAudit(database) : tenantEntries(database, ownerOf(visit), isOfWabaOnly(visit));
   reply.header('content-disposition', 'attachment; filename="audit.jsonl"');
   return reply.type('application/x-ndjson; charset=utf-8').send(Readable.from(lines));
 }
 
 const EXPORTED_AT_ONCE = 100;
 
-async function* tenantEntries(database: Database, owner: ReturnType<typeof ownerOf>): AsyncGenerator<string> {
+async function* tenantEntries(
+  database: Database,
+  owner: ReturnType<typeof ownerOf>,
+  ofWabaOnly: boolean,
+): AsyncGenerator<string> {
   for (let beforeId: string | null = null; ; ) {
     const entries: StoredAuditEntry[] = await listAudit({ database }, owner, {
       beforeId,
       limit: EXPORTED_AT_ONCE,
+      ofWabaOnly,
     });
     yield entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
     beforeId = entries.at(-1)?.id ?? null;

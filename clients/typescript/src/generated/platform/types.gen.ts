@@ -378,6 +378,7 @@ export type PortalSessionInput = {
     };
     role: 'admin' | 'member';
     capabilities?: Array<'view' | 'view_events' | 'view_conversations' | 'manage_endpoints' | 'reveal_secrets' | 'retry' | 'request_keys' | 'alerts' | 'audit'>;
+    wabaIds?: Array<string>;
     page?: 'overview' | 'endpoints' | 'deliveries' | 'replays' | 'conversations' | 'event-types' | 'keys' | 'audit';
     sessionSeconds?: number;
     returnUrl?: string;
@@ -2581,6 +2582,8 @@ export type CreatePortalSessionErrors = {
     403: Error;
     /**
      * `unknown_tenant`: There is no such tenant.
+     *
+     * `unknown_waba`: The tenant has no such WABA.
      */
     404: Error;
     /**

@@ -219,7 +219,7 @@ class AsyncApi(AsyncCore):
     async def create_portal_session(self, external_id: str, body: requests.PortalSessionInput) -> models.PortalSession:
         """Make a link that opens the portal of a tenant.
 
-        The link works once, within five minutes; opening it shows a page with a button, and only the button uses it up. Make one for each visit. The session is in this tenant alone, ends after `sessionSeconds` (an hour unless given) or 30 minutes without use, and may do what `capabilities` names; left out: all that the role may do, without `view_conversations`. `view` is always included. `mfa` says that the person gave you a second factor. `returnUrl` and `refreshUrl` must be at an origin of `HELIOGRAPH_PORTAL_PRODUCT_ORIGINS`: a page whose link or session is over leads to `refreshUrl`. With `embed`, the link is for a frame on a page of that origin, and opens nowhere else.
+        The link works once, within five minutes; opening it shows a page with a button, and only the button uses it up. Make one for each visit. The session is in this tenant alone, or in those of its WABAs that `wabaIds` names: the others are then not to be seen. With several WABAs, the person chooses one, and comes to `page`. It ends after `sessionSeconds` (an hour unless given) or 30 minutes without use, and may do what `capabilities` names; left out: all that the role may do, without `view_conversations`. `view` is always included. `mfa` says that the person gave you a second factor. `returnUrl` and `refreshUrl` must be at an origin of `HELIOGRAPH_PORTAL_PRODUCT_ORIGINS`: a page whose link or session is over leads to `refreshUrl`. With `embed`, the link is for a frame on a page of that origin, and opens nowhere else.
 
         Scope: `portal_sessions`.
         """

@@ -59,6 +59,7 @@ class PortalSessionInput(TypedDict):
     user: PortalSessionInputUser
     role: Literal["admin", "member"]
     capabilities: NotRequired[list[Literal["view", "view_events", "view_conversations", "manage_endpoints", "reveal_secrets", "retry", "request_keys", "alerts", "audit"]]]
+    wabaIds: NotRequired[list[str]]
     page: NotRequired[Literal["overview", "endpoints", "deliveries", "replays", "conversations", "event-types", "keys", "audit"]]
     sessionSeconds: NotRequired[int]
     returnUrl: NotRequired[str]
