@@ -9,14 +9,6 @@ export async function up(knex: Knex): Promise<void> {
   for (const file of [SCHEMA, FUNCTIONS]) await noteFile(knex, file);
 }
 
-/** What the two files make, and nothing else that may be in the database. */
-export async function down(knex: Knex): Promise<void> {
-  const tables = namesIn(SCHEMA, /^create (?:unlogged )?table (\w+)/gm);
-  const sequences = namesIn(SCHEMA, /^create sequence (\w+)/gm);
-  const functions = namesIn(FUNCTIONS, /^create or replace function (\w+)/gm);
-  await knex.raw(`drop table ${tables}; drop sequence ${sequences}; drop function ${functions};`);
-}
-
 /** Runs a file. knex takes a bare question mark for a binding. */
 export async function applyFile(knex: Knex, { text }: SqlFile): Promise<void> {
   await knex.raw(text.replaceAll('?', '\\?'));
@@ -28,10 +20,6 @@ export async function noteFile(knex: Knex, { name, sha256 }: SqlFile): Promise<v
      on conflict (name) do update set sha256 = excluded.sha256, applied_at = now()`,
     [name, sha256],
   );
-}
-
-function namesIn({ text }: SqlFile, pattern: RegExp): string {
-  return [...text.matchAll(pattern)].map(([, name]) => name).join(', ');
 }
 
 export type SqlFile = { name: string; text: string; sha256: string };

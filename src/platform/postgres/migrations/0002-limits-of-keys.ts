@@ -27,24 +27,3 @@ export async function up(knex: Knex): Promise<void> {
     alter table send_pacing set (vacuum_truncate = off);
   `);
 }
-
-/** A key with one of the new scopes keeps the rest; one that had nothing else may read. */
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw(`
-    alter table api_keys drop constraint api_keys_scopes_check;
-    update api_keys set scopes = coalesce(nullif(array(
-      select s from unnest(scopes) as s where s not in ('graph_manage', 'graph_query')), '{}'), '{read}');
-    alter table api_keys
-      add constraint api_keys_scopes_check check (scopes <> '{}'
-        and scopes <@ '{read,read_events,send,manage_webhooks,export,erase,graph}'),
-      drop max_messages_per_day, drop recipients, drop sent_day, drop sent_messages;
-
-    alter table api_key_requests drop max_messages_per_day, drop recipients;
-
-    alter table waiting_bodies reset (vacuum_truncate);
-    alter table history_pieces reset (vacuum_truncate, toast.vacuum_truncate);
-    alter table delivery_queue reset (vacuum_truncate);
-    alter table workflow_tasks reset (vacuum_truncate);
-    alter table send_pacing reset (vacuum_truncate);
-  `);
-}

@@ -10,8 +10,4 @@ export async function up(knex: Knex): Promise<void> {
   );
 }
 
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('drop index concurrently if exists delivery_queue_held');
-}
-
 export const config = { transaction: false };

@@ -16,7 +16,3 @@ export async function up(knex: Knex): Promise<void> {
     ) with (vacuum_truncate = off);
   `);
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('drop table endpoint_changes');
-}

@@ -28,20 +28,4 @@ export async function up(knex: Knex): Promise<void> {
   );
 }
 
-/** Copies stay, as what was written in the WhatsApp Business app. */
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('drop index concurrently if exists messages_copies');
-  await knex.raw(`
-    update messages set origin = 'business_app' where origin = 'other_responder';
-    alter table messages drop constraint messages_origin_check;
-    alter table messages add constraint messages_origin_check check (origin in ('business_app', 'history')) not valid;
-    alter table conversations drop thread_owner, drop thread_role, drop thread_since;
-    delete from upstream_troubles where kind = 'number_shared';
-    alter table upstream_troubles
-      drop constraint upstream_troubles_kind_check,
-      add constraint upstream_troubles_kind_check
-        check (kind in ('number_restricted', 'account_restricted', 'template_stopped'));
-  `);
-}
-
 export const config = { transaction: false };

@@ -29,7 +29,3 @@ export async function up(knex: Knex): Promise<void> {
     create index opt_outs_kept on opt_outs using gin (kept_keys) where kept_keys is not null;
   `);
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('drop table opt_outs');
-}

@@ -4,7 +4,3 @@ import type { Knex } from 'knex';
 export async function up(knex: Knex): Promise<void> {
   await knex.raw('alter table phone_numbers add upstream_per_second integer check (upstream_per_second > 0)');
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('alter table phone_numbers drop upstream_per_second');
-}

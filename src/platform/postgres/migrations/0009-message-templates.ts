@@ -26,7 +26,3 @@ export async function up(knex: Knex): Promise<void> {
     alter table wabas add templates_listed_at timestamptz;
   `);
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('drop table message_templates; alter table wabas drop templates_listed_at');
-}

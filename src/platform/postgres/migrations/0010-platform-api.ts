@@ -39,13 +39,3 @@ export async function up(knex: Knex): Promise<void> {
     create unique index webhook_endpoints_ref on webhook_endpoints (waba_id, ref) where ref is not null;
   `);
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw(`
-    alter table webhook_endpoints drop ref;
-    alter table api_keys drop ref;
-    alter table tenants
-      drop external_id, drop metadata, drop suspended_at, drop suspend_reason, drop updated_at;
-    drop table platform_keys;
-  `);
-}

@@ -5,7 +5,3 @@ export async function up(knex: Knex): Promise<void> {
   await knex.raw(`alter table phone_numbers add marketing_route text not null default 'auto'
                     check (marketing_route in ('auto', 'always', 'never'))`);
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('alter table phone_numbers drop marketing_route');
-}

@@ -37,15 +37,3 @@ export async function up(knex: Knex): Promise<void> {
     create index user_sessions_portal_link on user_sessions (portal_link_id) where portal_link_id is not null;
   `);
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw(`
-    delete from user_sessions where portal_link_id is not null;
-    alter table user_sessions
-      drop portal_link_id,
-      drop constraint user_sessions_begun_by_check,
-      add constraint user_sessions_begun_by_check
-        check (begun_by in ('password', 'oidc', 'invitation', 'set-up link'));
-    drop table portal_links;
-  `);
-}

@@ -21,7 +21,3 @@ export async function up(knex: Knex): Promise<void> {
     alter table workflow_tasks add starts_at timestamptz;
   `);
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('drop table scheduled_messages; alter table workflow_tasks drop starts_at');
-}

@@ -9,7 +9,3 @@ export async function up(knex: Knex): Promise<void> {
     create unique index memberships_ref on memberships (tenant_id, ref) where ref is not null;
   `);
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('alter table invitations drop ref; alter table memberships drop ref');
-}

@@ -11,7 +11,3 @@ export async function up(knex: Knex): Promise<void> {
     update workflow_tasks set next_start_at = starts_at, give_at = now() where starts_at > now();
   `);
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('alter table workflow_tasks drop give_at');
-}

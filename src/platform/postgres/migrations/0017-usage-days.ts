@@ -60,14 +60,3 @@ export async function up(knex: Knex): Promise<void> {
       when (new.direction = 'inbound' and new.origin is null) execute function count_received();
   `);
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw(`
-    drop trigger message_statuses_count on message_statuses;
-    drop trigger messages_count_received on messages;
-    alter table wabas drop costs_asked_at;
-    drop table usage_costs;
-    drop table usage_changes;
-    drop table usage_days;
-  `);
-}

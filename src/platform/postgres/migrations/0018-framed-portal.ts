@@ -4,7 +4,3 @@ import type { Knex } from 'knex';
 export async function up(knex: Knex): Promise<void> {
   await knex.raw('alter table portal_links add embed_origin text');
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('alter table portal_links drop embed_origin');
-}

@@ -18,7 +18,3 @@ export async function up(knex: Knex): Promise<void> {
     create index brands_logo on brands (logo_hash) where logo_hash is not null;
   `);
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('drop table brands');
-}

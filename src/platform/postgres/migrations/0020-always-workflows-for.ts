@@ -4,7 +4,3 @@ import type { Knex } from 'knex';
 export async function up(knex: Knex): Promise<void> {
   await knex.raw('alter table webhook_endpoints add always_workflows_for text[]');
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('alter table webhook_endpoints drop always_workflows_for');
-}

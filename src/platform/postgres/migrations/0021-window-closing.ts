@@ -11,9 +11,4 @@ export async function up(knex: Knex): Promise<void> {
   );
 }
 
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('drop index concurrently if exists webhook_endpoints_windows');
-  await knex.raw('alter table webhook_endpoints drop window_closing_minutes');
-}
-
 export const config = { transaction: false };

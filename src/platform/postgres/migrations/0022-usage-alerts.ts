@@ -4,7 +4,3 @@ import type { Knex } from 'knex';
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`alter table tenants add usage_alerts jsonb not null default '[]'`);
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('alter table tenants drop usage_alerts');
-}

@@ -48,11 +48,3 @@ export async function up(knex: Knex): Promise<void> {
     create index scheduled_messages_broadcast on scheduled_messages (broadcast_id) where is_open and broadcast_id is not null;
   `);
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw(`
-    alter table scheduled_messages drop broadcast_id;
-    drop table broadcast_recipients;
-    drop table broadcasts;
-  `);
-}

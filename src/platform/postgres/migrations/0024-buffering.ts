@@ -23,14 +23,4 @@ export async function up(knex: Knex): Promise<void> {
   );
 }
 
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('drop index concurrently if exists delivery_queue_unreleased');
-  await knex.raw(`
-    alter table webhook_endpoints
-      drop buffer_seconds, drop buffer_max_seconds, drop buffer_max_messages, drop buffer_types;
-    alter table deliveries drop batch_id;
-    alter table delivery_queue drop batch;
-  `);
-}
-
 export const config = { transaction: false };

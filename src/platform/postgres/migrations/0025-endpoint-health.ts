@@ -73,15 +73,3 @@ export async function up(knex: Knex): Promise<void> {
       add constraint endpoint_changes_endpoint_id_fkey foreign key (endpoint_id) references endpoint_health on delete cascade;
   `);
 }
-
-/** What was noted since is carried back. */
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw(`
-    alter table endpoint_changes drop constraint endpoint_changes_endpoint_id_fkey,
-      add constraint endpoint_changes_endpoint_id_fkey foreign key (endpoint_id) references webhook_endpoints on delete cascade;
-    drop trigger carry_endpoint_health on webhook_endpoints;
-    drop trigger new_endpoint_health on webhook_endpoints;
-    update webhook_endpoints w set ${each((name) => `${name} = h.${name}`)} from endpoint_health h where h.endpoint_id = w.id;
-    drop table endpoint_health;
-  `);
-}

@@ -7,7 +7,3 @@ export async function up(knex: Knex): Promise<void> {
     alter table opt_outs add column if not exists resumed_at timestamptz;
   `);
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('alter table opt_outs drop column resumed_at');
-}

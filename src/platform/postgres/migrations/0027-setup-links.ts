@@ -46,10 +46,3 @@ export async function up(knex: Knex): Promise<void> {
     alter table phone_numbers add pin_sealed text;
   `);
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw(`
-    alter table phone_numbers drop pin_sealed;
-    drop table setup_links;
-  `);
-}

@@ -16,9 +16,4 @@ export async function up(knex: Knex): Promise<void> {
   );
 }
 
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('drop index concurrently if exists alert_notices_due');
-  await knex.raw('alter table alert_notices drop due_at; alter table operations_hooks drop held');
-}
-
 export const config = { transaction: false };

@@ -4,7 +4,3 @@ import type { Knex } from 'knex';
 export async function up(knex: Knex): Promise<void> {
   await knex.raw('alter table usage_changes set (vacuum_truncate = off)');
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('alter table usage_changes reset (vacuum_truncate)');
-}

@@ -7,7 +7,3 @@ export async function up(knex: Knex): Promise<void> {
     alter table conversations add column if not exists last_later_id bigint, add column if not exists last_later_at timestamptz
   `);
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('alter table conversations drop last_later_id, drop last_later_at');
-}

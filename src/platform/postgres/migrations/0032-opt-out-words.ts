@@ -12,13 +12,3 @@ export async function up(knex: Knex): Promise<void> {
       check (source in ('upstream', 'error_131050', 'keyword', 'api', 'portal')) not valid;
   `);
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw(`
-    update opt_outs set source = 'api' where source = 'keyword';
-    alter table opt_outs drop constraint opt_outs_source_check;
-    alter table opt_outs add constraint opt_outs_source_check
-      check (source in ('upstream', 'error_131050', 'api', 'portal'));
-    alter table wabas drop opt_out_words, drop opt_in_words;
-  `);
-}

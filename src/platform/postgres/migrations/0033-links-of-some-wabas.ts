@@ -7,7 +7,3 @@ import type { Knex } from 'knex';
 export async function up(knex: Knex): Promise<void> {
   await knex.raw('alter table portal_links add waba_ids text[]');
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('alter table portal_links drop waba_ids');
-}

@@ -30,7 +30,6 @@ function makeNextVersion(): string {
   };
   const migration = `'9000-next': {
     up: (knex: Knex) => knex.raw('alter table worker_processes add column version text'),
-    down: (knex: Knex) => knex.raw('alter table worker_processes drop column version'),
   },`;
   const end = '\n};\n\nexport type SchemaState';
   change('schema-state.ts', end, `\n  ${migration}${end}`);
