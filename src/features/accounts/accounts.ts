@@ -187,27 +187,6 @@ export async function listTenantWabas(
   );
 }
 
-export type BusinessNumber = Omit<PhoneNumber, 'qualityRating'> & { wabaId: string; businessName: string };
-
-/** A page has room for so many to choose from. */
-const MAX_LISTED = 200;
-
-/** The numbers of a tenant; of all tenants when it is null, for operators. */
-export async function listBusinessNumbers(
-  database: Database,
-  tenantId: string | null,
-): Promise<BusinessNumber[]> {
-  return await query<BusinessNumber>(
-    database,
-    `select n.phone_number_id as "phoneNumberId", n.display_phone_number as "displayPhoneNumber",
-            n.verified_name as "verifiedName", w.waba_id as "wabaId", t.business_name as "businessName"
-       from phone_numbers n join wabas w using (waba_id) join tenants t on t.id = w.tenant_id
-      where n.removed_at is null and w.removed_at is null ${tenantId === null ? '' : 'and w.tenant_id = :tenantId'}
-      order by w.tenant_id, n.phone_number_id limit ${MAX_LISTED}`,
-    { tenantId },
-  );
-}
-
 /** The WABA with this id. Throws RequestError `invalid_value` or `unknown_waba`. */
 export async function knownWaba(database: Database, wabaId: string): Promise<WabaAccount> {
   const waba = await findWaba(database, checkUpstreamId('The WABA id', wabaId));
@@ -266,6 +245,35 @@ export async function closeWabaRow(trx: Transaction, wabaId: string): Promise<vo
     { wabaId },
   );
   await execute(trx, 'update phone_numbers set pin_sealed = null where waba_id = :wabaId', { wabaId });
+}
+
+/** `secretSealed` null: it stays as it is stored, where it may have been encrypted again since it was read. A URL of null leaves none. */
+export async function saveOperationsUrl(
+  trx: Transaction,
+  wabaId: string,
+  saved: { url: string | null; secretSealed: string | null; keyId: string | null },
+): Promise<void> {
+  await execute(
+    trx,
+    `update wabas
+        set operations_url = :url,
+            operations_secret_sealed = case when cast(:url as text) is not null
+              then coalesce(:secretSealed, operations_secret_sealed) end,
+            operations_url_set_at = case when operations_url is distinct from :url then now() else operations_url_set_at end,
+            operations_url_set_by_key = case when operations_url is distinct from :url then cast(:keyId as bigint)
+              else operations_url_set_by_key end
+      where waba_id = :wabaId`,
+    { wabaId, ...saved },
+  );
+}
+
+export async function saveWebhookTargets(
+  trx: Transaction,
+  wabaId: string,
+  { allow, deny }: { allow: readonly string[]; deny: readonly string[] },
+): Promise<void> {
+  const text = 'update wabas set webhook_allow = :allow, webhook_deny = :deny where waba_id = :wabaId';
+  await execute(trx, text, { wabaId, allow, deny });
 }
 
 export async function deleteWabaRows(trx: Transaction, wabaId: string): Promise<void> {

@@ -9,7 +9,7 @@ import { recordChange, SYSTEM } from '../../platform/audit/audit.ts';
 import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query, queryOne, queryValue } from '../../platform/postgres/sql.ts';
-import { finishAskedTask, type TaskKind } from '../../platform/temporal/workflow-tasks.ts';
+import { finishAskedTask, insertChosenTasks, type TaskKind } from '../../platform/temporal/workflow-tasks.ts';
 import type { PhoneNumber } from './accounts.ts';
 import { upstreamPerSecond } from './number-pace.ts';
 
@@ -31,19 +31,24 @@ export const REFRESH_NUMBERS: TaskKind = {
   isSignalled: true,
 };
 
-const TASK = `insert into workflow_tasks (workflow_id, workflow_type, waba_id, event_id, argument, next_start_at)
-     select 'waba-numbers/' || w.waba_id, '${REFRESH_NUMBERS.workflowType}', w.waba_id, '', jsonb_build_object('wabaId', w.waba_id),`;
+/** SQL: tasks of WABAs (`w`) that are not removed. */
+function lookUps(dueAt: string, which: string): string {
+  return `select 'waba-numbers/' || w.waba_id, w.waba_id, jsonb_build_object('wabaId', w.waba_id), ${dueAt}
+            from wabas w where w.removed_at is null and ${which}`;
+}
+
+const GIVEN = 'w.waba_id = any (:wabaIds::text[])';
+const HAS_TOKEN = 'w.access_token_sealed is not null';
+const SPREAD = `now() + random() * interval '${SPREAD_MINUTES} minutes'`;
+
+function afterLastLookUp(seconds: number): string {
+  return `greatest(now(), w.numbers_asked_at + interval '${seconds} seconds')`;
+}
 
 /** Has the numbers of WABAs looked up, unless that is under way; of unknown and removed ones nothing is asked. */
 export async function askForNumbers(trx: Transaction, wabaIds: readonly string[]): Promise<void> {
-  await execute(
-    trx,
-    `${TASK} greatest(now(), w.numbers_asked_at + interval '${ASK_AGAIN_SECONDS} seconds')
-       from wabas w where w.waba_id = any (:wabaIds::text[]) and w.removed_at is null
-     on conflict do nothing`,
-    { wabaIds },
-  );
-  trx.notify('heliograph_workflow_tasks');
+  const chosen = lookUps(afterLastLookUp(ASK_AGAIN_SECONDS), GIVEN);
+  await insertChosenTasks(trx, REFRESH_NUMBERS, { chosen }, { wabaIds });
 }
 
 /** As `askForNumbers`, and once more where it is under way: what upstream has to tell, or our token, changed. */
@@ -52,40 +57,26 @@ export async function askForNumbersAgain(
   wabaIds: readonly string[],
   { atOnce }: { atOnce: boolean },
 ): Promise<void> {
-  await execute(
-    trx,
-    `${TASK} greatest(now(), w.numbers_asked_at + interval '${atOnce ? 0 : ASK_AGAIN_SECONDS} seconds')
-       from wabas w where w.waba_id = any (:wabaIds::text[]) and w.removed_at is null
-     on conflict (workflow_id) do update set starts = 0, next_start_at = excluded.next_start_at`,
-    { wabaIds },
-  );
-  trx.notify('heliograph_workflow_tasks');
+  const chosen = lookUps(afterLastLookUp(atOnce ? 0 : ASK_AGAIN_SECONDS), GIVEN);
+  await insertChosenTasks(trx, REFRESH_NUMBERS, { chosen, again: true }, { wabaIds });
 }
 
 /** Has the numbers of all WABAs looked up that have an access token, spread over some time; returns of how many. */
 export async function askForAllNumbers(database: Database): Promise<number> {
-  return await execute(
-    database,
-    `${TASK} now() + random() * interval '${SPREAD_MINUTES} minutes'
-       from wabas w
-      where w.removed_at is null
-        and (w.access_token_sealed is not null
-               and coalesce(w.numbers_asked_at < now() - interval '${FRESH_HOURS} hours', true)
-             or exists (select from waiting_bodies b where b.waba_id = w.waba_id and not b.refused))
-     on conflict do nothing`,
+  const chosen = lookUps(
+    SPREAD,
+    `(${HAS_TOKEN} and coalesce(w.numbers_asked_at < now() - interval '${FRESH_HOURS} hours', true)
+      or exists (select from waiting_bodies b where b.waba_id = w.waba_id and not b.refused))`,
   );
+  return await insertChosenTasks(database, REFRESH_NUMBERS, { chosen });
 }
 
 /** As `askForAllNumbers`, however lately they were looked up: what is known of them may be old. */
 export async function askForAllNumbersAnew(database: Database): Promise<number> {
-  const asked = await execute(
-    database,
-    `${TASK} now() + random() * interval '${SPREAD_MINUTES} minutes'
-       from wabas w where w.removed_at is null and w.access_token_sealed is not null
-     on conflict (workflow_id) do update set starts = 0, next_start_at = excluded.next_start_at`,
-  );
-  database.notify('heliograph_workflow_tasks');
-  return asked;
+  return await insertChosenTasks(database, REFRESH_NUMBERS, {
+    chosen: lookUps(SPREAD, HAS_TOKEN),
+    again: true,
+  });
 }
 
 /** Notes that upstream is asked now; null: there is no such WABA any more. */
@@ -110,10 +101,10 @@ export async function saveNumbersProblem(
   });
 }
 
-/** Leaves out those that an operator detached. `taken`: they belong to other WABAs, and stay there. */
 /** A number as upstream lists it. */
 type ListedNumber = PhoneNumber & { throughput?: string | null; isInApp?: boolean };
 
+/** Leaves out those that an operator detached. `taken`: they belong to other WABAs, and stay there. */
 async function saveFollowedNumbers(
   trx: Transaction,
   wabaId: string,

@@ -103,17 +103,16 @@ export async function saveContacts(trx: Transaction, contacts: readonly Contact[
   await Promise.all([emptied, written]);
 }
 
-/**
- * `kept` takes over the conversations of `dropped`, which disappears. Conversations are locked before their messages move, so that none is
- * left behind by a send that is under way.
- */
+export type MergedConversation = { kept: string; dropped: string };
+
+/** `kept` takes over the conversations of `dropped`, which disappears. Returns those with one number, locked: their messages have to follow. */
 export async function mergeContacts(
   trx: Transaction,
   wabaId: string,
   keptId: string,
   droppedId: string,
-): Promise<void> {
-  const doubles = await query<{ kept: string; dropped: string }>(
+): Promise<MergedConversation[]> {
+  const doubles = await query<MergedConversation>(
     trx,
     `select k.id as kept, d.id as dropped from conversations d
        join conversations k on k.phone_number_id = d.phone_number_id and k.contact_id = :keptId and k.merged_into is null
@@ -132,13 +131,10 @@ export async function mergeContacts(
     wabaId,
     droppedId,
   });
+  return doubles;
 }
 
 async function mergeConversations(trx: Transaction, kept: string, dropped: string): Promise<void> {
-  await execute(trx, 'update messages set conversation_id = :kept where conversation_id = :dropped', {
-    kept,
-    dropped,
-  });
   await execute(
     trx,
     `update conversations k set last_message_at = greatest(k.last_message_at, d.last_message_at),

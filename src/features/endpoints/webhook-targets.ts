@@ -2,9 +2,9 @@ import { renewVersions } from '../../engine/endpoint/store.ts';
 import { type Audited, recordChange } from '../../platform/audit/audit.ts';
 import { InvalidTargetError, parseTarget, type TargetLists } from '../../platform/http/outbound-url.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { execute, query } from '../../platform/postgres/sql.ts';
+import { query } from '../../platform/postgres/sql.ts';
 import { invalidValue } from '../../platform/request-input.ts';
-import { knownWaba } from '../accounts/accounts.ts';
+import { knownWaba, saveWebhookTargets } from '../accounts/accounts.ts';
 
 const MAX_ENTRIES = 100;
 
@@ -34,8 +34,7 @@ export async function limitWebhookTargets(
       allow: given.allow === undefined ? present.allow : checkEntries(given.allow),
       deny: given.deny === undefined ? present.deny : checkEntries(given.deny),
     };
-    const saved = 'update wabas set webhook_allow = :allow, webhook_deny = :deny where waba_id = :wabaId';
-    await execute(trx, saved, { wabaId, ...lists });
+    await saveWebhookTargets(trx, wabaId, lists);
     await renewVersions(trx, wabaId);
     const detail = { allow: lists.allow.join(', '), deny: lists.deny.join(', ') };
     const change = { wabaId, action: 'webhook_targets.changed', target: `WABA ${wabaId}`, detail };

@@ -1,7 +1,7 @@
 import { columnsOf, textArray } from '../../platform/postgres/arrays.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { execute } from '../../platform/postgres/sql.ts';
-import { erasedName, type NewInboundMessage } from './messages.ts';
+import { erasedName, type NewInboundMessage, wasErased } from './messages.ts';
 
 export type MessageOrigin = 'business_app' | 'history' | 'other_responder';
 
@@ -23,8 +23,7 @@ export async function insertAppMessages(trx: Transaction, messages: readonly New
                    :sentAt::timestamptz[], :direction::text[], :origin::text[], :ms::text[]) with ordinality
          as g (waba_id, phone_number_id, conversation_id, upstream_id, type, content, context_id, target_id, sent_at,
                direction, origin, name, n)
-      where not exists (select from erased_items e
-                         where e.key = sha256((select salt from erasure_salt) || convert_to(g.name, 'UTF8')) offset 0)
+      where not ${wasErased('g.name')}
       order by g.n
      on conflict (phone_number_id, upstream_id) do nothing`,
     {

@@ -17,7 +17,7 @@ import { deleteTasks, findTasks } from '../../platform/temporal/workflow-tasks.t
 import { eraseRecipientsOf } from './erase-broadcasts.ts';
 import type { ErasedMessage } from './erased-messages.ts';
 import { mediaWorkflowId } from './media/media.ts';
-import { erasedName, localMessageId } from './messages.ts';
+import { erasedKey, erasedName, localMessageId } from './messages.ts';
 import { orderWorkflowId } from './orders/orders.ts';
 import { sendWorkflowId } from './send/send-task.ts';
 import { sendMarker } from './statuses.ts';
@@ -209,7 +209,7 @@ export async function rememberErased(
   await execute(
     trx,
     `insert into erased_items (key)
-     select distinct sha256((select salt from erasure_salt) || convert_to(name, 'UTF8')) from unnest(:ones::text[]) as n (name)
+     select distinct ${erasedKey('name')} from unnest(:ones::text[]) as n (name)
      on conflict do nothing`,
     { ones: named.map((one) => erasedName(one, one.name)) },
   );

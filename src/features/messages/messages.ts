@@ -1,6 +1,7 @@
 import { columnsOf, textArray } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query, queryColumn } from '../../platform/postgres/sql.ts';
+import { mergeContacts } from '../customers/customers.ts';
 
 export type NewInboundMessage = {
   wabaId: string;
@@ -87,6 +88,16 @@ export function erasedName({ phoneNumberId }: { phoneNumberId: string }, id: str
   return `${phoneNumberId} ${id}`;
 }
 
+/** SQL: the hash of an erased name. */
+export function erasedKey(name: string): string {
+  return `sha256((select salt from erasure_salt) || convert_to(${name}, 'UTF8'))`;
+}
+
+/** SQL: whether what has this name was erased; asked by its key for each, however many there are. */
+export function wasErased(name: string): string {
+  return `exists (select from erased_items e where e.key = ${erasedKey(name)} offset 0)`;
+}
+
 /** For a message that will never have an id of upstream's: in its `failed` status and event. */
 export function localMessageId(messageId: string): string {
   return `local:${messageId}`;
@@ -113,4 +124,15 @@ export async function numbersWithMessages(
     },
   );
   return new Set(found);
+}
+
+/** `kept` takes over the conversations of `dropped` with their messages; locked first, so that a send that is under way leaves none behind. */
+export async function mergeCustomers(
+  trx: Transaction,
+  wabaId: string,
+  keptId: string,
+  droppedId: string,
+): Promise<void> {
+  const moved = 'update messages set conversation_id = :kept where conversation_id = :dropped';
+  for (const merged of await mergeContacts(trx, wabaId, keptId, droppedId)) await execute(trx, moved, merged);
 }

@@ -15,6 +15,7 @@ import { idOf, rawIdOf } from '../../platform/json/storable-text.ts';
 import { byteaArray } from '../../platform/postgres/arrays.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { query, queryColumn, queryValue } from '../../platform/postgres/sql.ts';
+import { findErased } from '../intake/erased-name.ts';
 import { recipientOf } from '../split/echoes.ts';
 import { ERASED_PART, isErased, type PersonIds, type Spelled } from '../split/item-context.ts';
 import { memberRemovals } from '../split/member-removals.ts';
@@ -97,14 +98,9 @@ export async function eraseWabaBodies(
 /** Cuts out of the next raw bodies of a WABA what was erased before it came again. */
 export async function eraseRepeats(
   trx: Transaction,
-  repeats: {
-    wabaId: string;
-    since: Date;
-    findErased: (items: readonly UpstreamItem[]) => Promise<Set<UpstreamItem>>;
-  },
+  { wabaId, since }: { wabaId: string; since: Date },
   after: BodyPlace,
 ): Promise<BodyPlace | null> {
-  const { wabaId, since, findErased } = repeats;
   const page = await readPage(trx, after);
   const rows = await query<FoundBody>(
     trx,
@@ -117,7 +113,10 @@ export async function eraseRepeats(
     const split = splitOrNull(row.body);
     return split === null ? [] : [{ row, items: split.items, parts: split.quarantined }];
   });
-  const erased = await findErased(bodies.flatMap((one) => one.items));
+  const erased = await findErased(
+    trx,
+    bodies.flatMap((one) => one.items),
+  );
   const hit = bodies.filter((one) => one.items.some((item) => erased.has(item)));
   const isGone = ({ row }: { row: FoundBody }) => row.state === 'done';
   await deleteBodies(

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
-import { erasedName } from '../../features/messages/messages.ts';
+import { erasedName, wasErased } from '../../features/messages/messages.ts';
 import { markedMessageId, sendMarker } from '../../features/messages/statuses.ts';
 import { byteaArray } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, queryColumn } from '../../platform/postgres/sql.ts';
 import type { Owned, UpstreamItem } from '../split/upstream-items.ts';
 import { erasedNameOf } from './erased-name.ts';
+import { NOTE_REPEATS } from './erased-repeats.ts';
 
 type Keyed = { one: Owned; key: Buffer; hex: string };
 
@@ -40,25 +41,16 @@ function claimedBy(keyed: readonly Keyed[]) {
   };
 }
 
-/** SQL: whether the item by this name was erased; asked by its key for each, however many there are. */
-function erasedBefore(name: string): string {
-  const key = `sha256((select salt from erasure_salt) || convert_to(${name}, 'UTF8'))`;
-  return `exists (select from erased_items e where e.key = ${key} offset 0)`;
-}
-
 /**
  * SQL: claims keys (SHA-256 digests, all different); `claimed` has those, in hex, that were not claimed before. Nothing is
  * claimed for what was erased: it counts as seen, and the raw body in which it came again is gone over later.
  */
 const CLAIM = `
   with given as (
-    select key, waba_id, ${erasedBefore('message')} or ${erasedBefore('mark')} as erased
+    select key, waba_id, ${wasErased('message')} or ${wasErased('mark')} as erased
       from unnest(:keys::bytea[], :wabaIds::text[], :names::text[], :marks::text[]) as g (key, waba_id, message, mark)
   ), repeated as (
-    insert into erased_repeats (waba_id)
-    select distinct waba_id from given g
-     where erased and not exists (select from erased_repeats r where r.waba_id = g.waba_id and not r.is_being_swept)
-    on conflict (waba_id) do update set is_being_swept = false
+    ${NOTE_REPEATS}
   ), claimed as (
     insert into dedup_keys (key) select key from given where not erased order by key
     on conflict do nothing returning encode(key, 'hex') as key

@@ -4,10 +4,10 @@ import {
   type DrawnIds,
   drawIds,
   findContacts,
-  mergeContacts,
   saveContacts,
 } from '../../features/customers/customers.ts';
 import { noteAliases } from '../../features/customers/phone-aliases.ts';
+import { mergeCustomers } from '../../features/messages/messages.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import type { PersonIds, Spelled } from '../split/item-context.ts';
 import type { MessageItem } from '../split/message-items.ts';
@@ -141,7 +141,7 @@ export async function writeContacts(
   drawn: readonly DrawnIds[],
 ): Promise<{ done: Promise<void> }> {
   for (const { wabaId, keptId, droppedId } of customers.merges)
-    await mergeContacts(trx, wabaId, keptId, droppedId);
+    await mergeCustomers(trx, wabaId, keptId, droppedId);
   await noteAliases(trx, customers.aliases);
   const changed = [...customers.changed];
   const fresh = changed.filter((customer) => customer.id === null);

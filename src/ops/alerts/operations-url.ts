@@ -1,13 +1,13 @@
 import { listEndpoints, type UrlSetByKey } from '../../engine/endpoint/store.ts';
 import { newWebhookSecret } from '../../engine/endpoint/webhook-signature.ts';
-import { knownWaba } from '../../features/accounts/accounts.ts';
+import { knownWaba, saveOperationsUrl } from '../../features/accounts/accounts.ts';
 import { checkWabaUrl, type UrlRules } from '../../features/endpoints/url-check.ts';
 import { type Audited, recordChange } from '../../platform/audit/audit.ts';
 import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';
 import { sealedSecret } from '../../platform/crypto/sealed-secret.ts';
 import { isSameTarget } from '../../platform/http/same-target.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { execute, query, queryOne } from '../../platform/postgres/sql.ts';
+import { query, queryOne } from '../../platform/postgres/sql.ts';
 import { publicAlertId } from '../../platform/public-ids.ts';
 import { RequestError } from '../../platform/request-input.ts';
 import { alertName } from './alert-envelope.ts';
@@ -86,7 +86,7 @@ export async function clearOperationsUrl(
   wabaId: string,
 ): Promise<void> {
   await knownWaba(tools.database, wabaId);
-  await save(tools, wabaId, { url: null, secretSealed: null, action: 'operations_url.removed' });
+  await save(tools, wabaId, { url: null, action: 'operations_url.removed' });
 }
 
 /** From the next attempt on it alone signs. Throws RequestError: `invalid_value`, `unknown_waba`, `no_operations_url`. */
@@ -132,23 +132,11 @@ async function saveWithNewSecret(
 async function save(
   { database, actor }: { database: Database } & Audited,
   wabaId: string,
-  change:
-    | { url: string; action: string }
-    | { url: string | null; secretSealed: string | null; action: string },
+  { url, secretSealed = null, action }: { url: string | null; secretSealed?: string | null; action: string },
 ): Promise<void> {
-  const { url, action } = change;
   await database.transaction(async (trx) => {
     const before = (await findOperationsUrl(trx, wabaId))?.url ?? null;
-    if ('secretSealed' in change) await saveOperationsUrl(trx, wabaId, change);
-    // The secret is not written back: it may have been encrypted again since it was read.
-    else
-      await execute(trx, 'update wabas set operations_url = :url where waba_id = :wabaId', { url, wabaId });
-    const setBy = 'operations_url_set_at = now(), operations_url_set_by_key = :keyId';
-    if (url !== before)
-      await execute(trx, `update wabas set ${setBy} where waba_id = :wabaId`, {
-        keyId: actor.apiKey?.id ?? null,
-        wabaId,
-      });
+    await saveOperationsUrl(trx, wabaId, { url, secretSealed, keyId: actor.apiKey?.id ?? null });
     const [host, previousHost] = [hostOf(url), hostOf(before)];
     const target = `operations URL of ${wabaId}`;
     const detail = { host, ...(previousHost !== host && { previousHost }) };
@@ -186,14 +174,4 @@ export async function listOperationsUrlsSetByKeys(
       order by operations_url_set_at limit :limit`,
     { days, limit },
   );
-}
-
-async function saveOperationsUrl(
-  database: Database,
-  wabaId: string,
-  { url, secretSealed }: OperationsUrl,
-): Promise<void> {
-  const text =
-    'update wabas set operations_url = :url, operations_secret_sealed = :secretSealed where waba_id = :wabaId';
-  await execute(database, text, { url, secretSealed, wabaId });
 }

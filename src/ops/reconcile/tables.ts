@@ -1,6 +1,6 @@
 import { passSequences } from '../../engine/queue/passed-numbers.ts';
 import { askForAllNumbersAnew } from '../../features/accounts/followed-numbers.ts';
-import { passOrderNumbers } from '../../features/messages/orders/orders.ts';
+import { passOrderNumbers } from '../../features/accounts/order-numbers.ts';
 import {
   listIdSequences,
   passIds,

@@ -1,6 +1,6 @@
 import type { EventType } from '../event-type.ts';
 import type { Database, Transaction } from '../postgres/database.ts';
-import { execute, query, queryColumn } from '../postgres/sql.ts';
+import { type Bindings, execute, query, queryColumn } from '../postgres/sql.ts';
 import { SOON } from '../work-watch.ts';
 
 /** One type of workflow that must run to its end, as its room describes it. `src/worker/task-kinds.ts` lists all. */
@@ -72,6 +72,29 @@ export async function insertWorkflowTasks(
     },
   );
   if (startWithinMs === 0) trx.notify('heliograph_workflow_tasks');
+}
+
+/**
+ * Adds a task of a kind for each row of `chosen` (SQL: workflow_id, waba_id, argument, next_start_at); `again`: one that stands is started
+ * once more then. Returns how many that makes.
+ */
+export async function insertChosenTasks(
+  database: Database,
+  { workflowType }: TaskKind,
+  { chosen, again = false }: { chosen: string; again?: boolean },
+  bindings: Bindings = {},
+): Promise<number> {
+  const conflict = again
+    ? '(workflow_id) do update set starts = 0, next_start_at = excluded.next_start_at'
+    : 'do nothing';
+  const count = await execute(
+    database,
+    `insert into workflow_tasks (workflow_id, waba_id, argument, next_start_at, workflow_type, event_id)
+     select c.*, :workflowType, '' from (${chosen}) as c on conflict ${conflict}`,
+    { ...bindings, workflowType },
+  );
+  if (count > 0) database.notify('heliograph_workflow_tasks');
+  return count;
 }
 
 /** SQL: due at once; what Temporal starts later is given to it again. */

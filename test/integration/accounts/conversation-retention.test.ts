@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { mergeContacts } from '../../../src/features/customers/customers.ts';
+import { mergeCustomers } from '../../../src/features/messages/messages.ts';
 import { lockRecipientConversation } from '../../../src/features/messages/send/recipient-conversations.ts';
 import { expireContacts, expireConversations } from '../../../src/ops/erasures/retention/tenant-retention.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
@@ -74,7 +74,7 @@ test('a conversation goes with what was merged into it once its messages are gon
       'select contact_id as id from conversations where id in (:merged, :kept) order by id desc',
       { merged, kept },
     );
-    await mergeContacts(trx, WABA, one?.id ?? '', other?.id ?? '');
+    await mergeCustomers(trx, WABA, one?.id ?? '', other?.id ?? '');
   });
   await database.raw(`delete from messages; update conversations set last_message_at = ${age(29)}`);
   await expireConversations(stack);

@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { endProbing, startProbing } from '../../../src/engine/endpoint/endpoint-health.ts';
 import type { SignedBody } from '../../../src/engine/inbox/bodies.ts';
-import { mergeContacts } from '../../../src/features/customers/customers.ts';
-import { erasedName } from '../../../src/features/messages/messages.ts';
+import { erasedName, mergeCustomers } from '../../../src/features/messages/messages.ts';
 import { sendMarker } from '../../../src/features/messages/statuses.ts';
 import { makeDirectIntake } from '../../../src/ingest/intake/direct-intake.ts';
 import { isPlain } from '../../../src/ingest/intake/known-customers.ts';
@@ -341,7 +340,7 @@ describe('what another process changed meanwhile holds', () => {
         trx,
         'select id, wa_id as "waId" from contacts where id <> 999',
       );
-      await mergeContacts(trx, ACCOUNT.wabaId, '999', row?.id ?? '');
+      await mergeCustomers(trx, ACCOUNT.wabaId, '999', row?.id ?? '');
       await query(trx, 'update contacts set wa_id = :waId where id = 999', { waId: row?.waId ?? null });
     });
     expect(await acknowledge(message('wamid.5'))).toBe('later');

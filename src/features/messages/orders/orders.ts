@@ -11,6 +11,7 @@ import { columnsOf } from '../../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../../platform/postgres/database.ts';
 import { execute, query, queryOne } from '../../../platform/postgres/sql.ts';
 import type { TaskKind, WorkflowTask } from '../../../platform/temporal/workflow-tasks.ts';
+import { DRAW_ORDER_NUMBERS } from '../../accounts/order-numbers.ts';
 
 export type OrderEventParts = {
   /** The catalog id; the message id when the cart names no catalog. */
@@ -75,10 +76,7 @@ export async function insertOrders(
            as o (waba_id, message_id, phone_number_id, catalog_id, cart, event_day, event_uuid, n)
          join wabas w using (waba_id)
      ), drawn as (
-       update tenants t set last_order_number = t.last_order_number + g.orders
-         from (select tenant_id, count(*) as orders from given group by tenant_id) as g
-        where t.id = g.tenant_id
-       returning t.id, t.last_order_number - g.orders as before
+       ${DRAW_ORDER_NUMBERS}
      )
      insert into orders (waba_id, message_id, phone_number_id, catalog_id, cart, event_day, event_uuid, number)
      select waba_id, message_id, phone_number_id, catalog_id, cart, event_day, event_uuid, drawn.before + own
@@ -207,14 +205,4 @@ export function orderService(input: OrderServiceInput): string {
 export function orderEventData(parts: OrderEventParts, serviceJson: string): string {
   const { metadataJson, contactsJson, orderJson } = parts;
   return `{"metadata":${metadataJson},"contacts":${contactsJson},"order":${orderJson},"service":${serviceJson}}`;
-}
-
-const PASSED_NUMBERS = 1_000;
-
-/** Skips a thousand numbers of each tenant, which may have gone out and are not known any more. */
-export async function passOrderNumbers(database: Database): Promise<void> {
-  await execute(
-    database,
-    `update tenants set last_order_number = last_order_number + ${PASSED_NUMBERS} where last_order_number > 0`,
-  );
 }

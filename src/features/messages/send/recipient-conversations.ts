@@ -5,13 +5,13 @@ import {
   type ConversationPair,
   findContacts,
   lockKnownConversation,
-  mergeContacts,
   openConversations,
   saveContacts,
 } from '../../customers/customers.ts';
 import { lockCustomers } from '../../customers/customers-lock.ts';
 import { actualPerson, contactIdOf, type Person } from '../../customers/person.ts';
 import { noteAliases } from '../../customers/phone-aliases.ts';
+import { mergeCustomers } from '../messages.ts';
 
 export type Recipient = Person | { groupId: string };
 
@@ -83,5 +83,5 @@ export async function followPhoneAlias(
   const actual = found.find((contact) => contact.waId === waId);
   if (before === undefined) return;
   if (actual === undefined) await saveContacts(trx, [{ ...before, waId }]);
-  else await mergeContacts(trx, wabaId, actual.id, before.id);
+  else await mergeCustomers(trx, wabaId, actual.id, before.id);
 }

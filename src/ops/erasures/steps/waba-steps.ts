@@ -20,8 +20,8 @@ import {
 } from '../../../features/messages/erase-waba-messages.ts';
 import { REPLAYS } from '../../../features/replays/replay-store.ts';
 import { eraseWabaBodies, FIRST_BODY } from '../../../ingest/bodies/erase-bodies.ts';
-import { ERASED_REPEATS } from '../../../ingest/bodies/repeats.ts';
 import { HISTORY_PIECES } from '../../../ingest/fields/history.ts';
+import { ERASED_REPEATS } from '../../../ingest/intake/erased-repeats.ts';
 import { type ErasedTable, eraseRowsOfWaba, NotYetErased } from '../../../platform/erasing.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { query } from '../../../platform/postgres/sql.ts';
