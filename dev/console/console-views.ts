@@ -12,14 +12,13 @@ import { exactTime } from '../../src/api/portal/components/time.ts';
 import { type Child, html, type Markup } from '../../src/api/portal/markup.ts';
 import type { PageView } from '../../src/api/portal/page.ts';
 import type { PortalApp, PortalContext } from '../../src/api/portal/portal-app.ts';
-import { listBusinessNumbers } from '../../src/features/accounts/accounts.ts';
 import { findDeliveries, type LoggedDelivery } from '../../src/features/delivery-log/deliveries.ts';
 import type { Config } from '../../src/platform/config/config.ts';
 import { textOf } from '../../src/platform/json/json-members.ts';
 import { deliveryUuidOf } from '../../src/platform/public-ids.ts';
 import { workflowUrl } from '../../src/platform/temporal/client-connection.ts';
 import { contentOf } from './chat-text.ts';
-import { type AskedChoice, readChoice } from './console-choice.ts';
+import { type AskedChoice, numbersOf, readChoice } from './console-choice.ts';
 import { consolePage, emptyConsolePage, liveParts } from './console-page.ts';
 import { readConsole } from './console-state.ts';
 import { consoleAssetUrl } from './sample-files.ts';
@@ -110,10 +109,7 @@ function registerDetails(app: PortalApp, { database, config }: PortalContext, cl
     async (request, reply) => {
       const viewer = viewerOf(request);
       const webhook = await client.webhook(Number(request.params.n)).catch(missing);
-      const numbers = await listBusinessNumbers(
-        database,
-        viewer.role === 'operator' ? null : viewer.tenantId,
-      );
+      const numbers = await numbersOf(database, viewer);
       if (!numbers.some(({ wabaId }) => wabaId === webhook.name)) throw pageNotFound();
       const uuid = deliveryUuidOf(webhook.headers['x-service-delivery-id'] ?? '');
       const outlooks = await findDeliveries(database, webhook.name, uuid === null ? [] : [uuid]);
@@ -185,7 +181,7 @@ function facts(
   temporal: Config['temporal'],
 ): [string, Child][] {
   const workflowId = outlook?.workflowId ?? null;
-  const url = workflowUrl(temporal, workflowId);
+  const url = workflowId === null ? null : workflowUrl(temporal, workflowId);
   const delivery = headers['x-service-delivery-id'] ?? '';
   const deliveryPath = `/portal/w/${encodeURIComponent(name)}/deliveries/${encodeURIComponent(delivery)}`;
   return [

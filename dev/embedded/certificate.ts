@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type CertificateField, generate } from 'selfsigned';
-import { writePrivateFile } from '../../src/platform/local-stack/embedded-description.ts';
+import { writePrivateFile } from './kept-files.ts';
 
 export interface LocalCertificate {
   readonly caPath: string;

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { DEVELOPMENT_APP_SECRET, DEVELOPMENT_VERIFY_TOKEN } from '../../src/platform/config/weak-secrets.ts';
-import { keptSecret } from '../../src/platform/local-stack/embedded-description.ts';
 import { APP } from '../sandbox/graph/app-subscriptions.ts';
 import type { LocalCertificate } from './certificate.ts';
 import type { Infrastructure } from './infrastructure.ts';
+import { keptSecret } from './kept-files.ts';
 import { type EmbeddedPorts, portVariables } from './ports.ts';
 
 export interface EmbeddedUrls {

@@ -1,6 +1,7 @@
 import { readFileSync, renameSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createPrivateFile, readJsonFile } from '../../src/platform/local-stack/embedded-description.ts';
+import { readJsonFile } from '../../src/platform/local-stack/embedded-description.ts';
+import { createPrivateFile } from './kept-files.ts';
 import { identifyProcess, isProcessIdentity, isSameProcessAlive } from './process-identity.ts';
 
 /** Another process that still runs holds the lock. */

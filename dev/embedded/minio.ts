@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { keptSecret } from '../../src/platform/local-stack/embedded-description.ts';
+import { keptSecret } from './kept-files.ts';
 import { answersOk } from './ports.ts';
 import { minimalEnvironment } from './run-command.ts';
 import type { Supervisor } from './supervisor.ts';

@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { keptSecret } from '../../src/platform/local-stack/embedded-description.ts';
+import { keptSecret } from './kept-files.ts';
 import { choosePostgresAccount, type PostgresAccount } from './postgres-account.ts';
 import { findPostgresPrograms, type PostgresPrograms } from './postgres-programs.ts';
 import { commandLineOf, identifyProcess } from './process-identity.ts';

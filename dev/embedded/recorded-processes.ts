@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { readJsonFile, writePrivateFile } from '../../src/platform/local-stack/embedded-description.ts';
+import { readJsonFile } from '../../src/platform/local-stack/embedded-description.ts';
+import { writePrivateFile } from './kept-files.ts';
 import {
   commandLineOf,
   identifyProcess,

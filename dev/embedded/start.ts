@@ -7,16 +7,18 @@ import {
   type EmbeddedDescription,
   type EmbeddedPortalUser,
   type EmbeddedTenant,
-  embeddedPortalUsers,
-  keepTenants,
-  readKeptTenants,
-  removeDescription,
-  writeDescription,
 } from '../../src/platform/local-stack/embedded-description.ts';
 import { ensureCertificate, type LocalCertificate } from './certificate.ts';
 import { openDataDirectory, recordFileOf } from './data-directory.ts';
 import { embeddedEnvironment, embeddedUrls } from './embedded-environment.ts';
 import { type Infrastructure, type LateServer, startInfrastructure } from './infrastructure.ts';
+import {
+  embeddedPortalUsers,
+  keepTenants,
+  readKeptTenants,
+  removeDescription,
+  writeDescription,
+} from './kept-files.ts';
 import type { MinioCredentials } from './minio.ts';
 import { assertPortsFree, type EmbeddedPorts, readPorts } from './ports.ts';
 import type { PartDefinition } from './process-part.ts';

@@ -132,7 +132,8 @@ export function describeTestEvent(
   endpointUrl: string,
   { startError, ...result }: TestEventResult,
 ): AdminOutcome {
-  const url = workflowUrl(temporal, result.workflowId);
+  const { workflowId } = result;
+  const url = workflowId === null ? null : workflowUrl(temporal, workflowId);
   const notes =
     startError !== null
       ? [

@@ -1,21 +1,11 @@
 import { Type } from 'typebox';
-import { externalTenant } from '../../features/accounts/external-tenants.ts';
 import { listPlatformKeys } from '../../features/keys/platform-key-store.ts';
 import { platformKeyName } from '../../features/keys/platform-keys.ts';
 import { listAuditOf } from '../../platform/audit/audit.ts';
 import { PAGE_PARAMETERS, readPage } from '../external/page.ts';
-import {
-  AnyObject,
-  closed,
-  dateTime,
-  listOf,
-  named,
-  nullable,
-  optionalParameter,
-  text,
-} from '../external/schema-kit.ts';
+import { AnyObject, closed, dateTime, listOf, named, nullable, text } from '../external/schema-kit.ts';
 import { platformOperation } from './platform-operation.ts';
-import { REFERENCE } from './platform-schemas.ts';
+import { tenantFilter, tenantIdOf } from './platform-schemas.ts';
 
 const Entry = named('PlatformAuditEntry', {
   id: text('4711'),
@@ -43,15 +33,11 @@ const listPlatformAudit = platformOperation({
   errors: ['unknown_tenant'],
   query: closed({
     ...PAGE_PARAMETERS,
-    tenant: optionalParameter(
-      Type.String({ pattern: REFERENCE }),
-      'Only entries of the tenant with this externalId.',
-      'acme',
-    ),
+    tenant: tenantFilter('entries'),
   }),
   answers: { 200: { schema: listOf(Entry), description: 'A page of entries.' } },
   run: async ({ tools: { database }, cursors }, { tenant, ...page }) => {
-    const tenantId = tenant === undefined ? null : (await externalTenant(database, tenant)).userId;
+    const tenantId = await tenantIdOf(database, tenant);
     const actors = (await listPlatformKeys(database)).map(({ id }) => platformKeyName(id));
     return await readPage({ cursors, wabaId: 'platform' }, page, {
       name: JSON.stringify(['audit', tenant]),

@@ -1,11 +1,10 @@
 import { Type } from 'typebox';
-import { externalTenant } from '../../features/accounts/external-tenants.ts';
 import { readOperationEvents } from '../../ops/feed/operation-events.ts';
 import { PAGE_PARAMETERS, walkOf } from '../external/page.ts';
 import { closed, listOf, optionalParameter } from '../external/schema-kit.ts';
 import { OperationEvent } from './operation-event-schema.ts';
 import { platformOperation } from './platform-operation.ts';
-import { REFERENCE } from './platform-schemas.ts';
+import { tenantFilter, tenantIdOf } from './platform-schemas.ts';
 
 export const listOperationEvents = platformOperation({
   id: 'listOperationEvents',
@@ -26,15 +25,11 @@ export const listOperationEvents = platformOperation({
       'Only events of these types, separated by commas; `tenant.*` is all that begin with `tenant.`.',
       'tenant.*,key.created',
     ),
-    tenant: optionalParameter(
-      Type.String({ pattern: REFERENCE }),
-      'Only events of the tenant with this externalId.',
-      'acme',
-    ),
+    tenant: tenantFilter('events'),
   }),
   answers: { 200: { schema: listOf(OperationEvent), description: 'A page of events, the oldest first.' } },
   run: async ({ tools: { database }, cursors }, { types, tenant, ...page }) => {
-    const tenantId = tenant === undefined ? null : (await externalTenant(database, tenant)).userId;
+    const tenantId = await tenantIdOf(database, tenant);
     const walk =
       cursors === null
         ? null

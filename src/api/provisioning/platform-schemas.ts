@@ -1,5 +1,9 @@
 import { Type } from 'typebox';
-import { type ExternalTenant, REFERENCE as NAME } from '../../features/accounts/external-tenants.ts';
+import {
+  type ExternalTenant,
+  externalTenant,
+  REFERENCE as NAME,
+} from '../../features/accounts/external-tenants.ts';
 import {
   effectivePolicy,
   POLICY_NAMES,
@@ -8,7 +12,17 @@ import {
 } from '../../features/accounts/tenant-policies.ts';
 import { readTenantUsage } from '../../features/accounts/tenant-usage.ts';
 import { USAGE_METRICS } from '../../features/accounts/usage-alerts.ts';
-import { count, dateTime, named, namedClosed, nullable, parameter, text } from '../external/schema-kit.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import {
+  count,
+  dateTime,
+  named,
+  namedClosed,
+  nullable,
+  optionalParameter,
+  parameter,
+  text,
+} from '../external/schema-kit.ts';
 import type { PlatformCall } from './platform-operation.ts';
 
 /** A name that the program gives, as it stands in a path. */
@@ -19,6 +33,17 @@ export const EXTERNAL_ID = parameter(
   'Your own id of the tenant: 1 to 128 letters, digits or `. _ ~ -`. It stands in logs, so use no phone number and no address.',
   'acme',
 );
+
+/** Of what there is for all tenants: for one of them. */
+export function tenantFilter(what: string) {
+  const about = `Only ${what} of the tenant with this externalId.`;
+  return optionalParameter(Type.String({ pattern: REFERENCE }), about, 'acme');
+}
+
+/** Null: of all tenants. Throws RequestError `unknown_tenant`. */
+export async function tenantIdOf(database: Database, externalId: string | undefined): Promise<string | null> {
+  return externalId === undefined ? null : (await externalTenant(database, externalId)).userId;
+}
 
 export const WABA_ID = parameter(
   Type.String({ pattern: '^[0-9]{1,64}$' }),

@@ -1,5 +1,4 @@
 import { type Static, Type } from 'typebox';
-import { externalTenant } from '../../features/accounts/external-tenants.ts';
 import { setUsageAlert } from '../../features/accounts/usage-alerts.ts';
 import { USAGE_GROUPS } from '../../features/messages/usage-days.ts';
 import type { Database } from '../../platform/postgres/database.ts';
@@ -8,7 +7,14 @@ import { usageFile, withTenantNames } from '../accounts/usage-file.ts';
 import { closed, named, optionalParameter, text } from '../external/schema-kit.ts';
 import { inTenant } from './in-tenant.ts';
 import { platformOperation } from './platform-operation.ts';
-import { OF_TENANT, REFERENCE, TENANT_PATH, UsageAlertInput, UsageAlerts } from './platform-schemas.ts';
+import {
+  OF_TENANT,
+  TENANT_PATH,
+  tenantFilter,
+  tenantIdOf,
+  UsageAlertInput,
+  UsageAlerts,
+} from './platform-schemas.ts';
 
 const GROUPS = ['tenant', ...Object.keys(USAGE_GROUPS)].join('|');
 
@@ -19,16 +25,12 @@ const TenantUsageQuery = closed({
     'Any of `tenant`, `phoneNumberId`, `category`, `pricingType`, `country`, with commas between them.',
     'tenant',
   ),
-  tenant: optionalParameter(
-    Type.String({ pattern: REFERENCE }),
-    'Only messages of the tenant with this externalId.',
-    'acme',
-  ),
+  tenant: tenantFilter('messages'),
 });
 
 /** Throws RequestError: `invalid_value`, `unknown_tenant`. */
 async function tenantUsage(database: Database, { tenant, ...query }: Static<typeof TenantUsageQuery>) {
-  const tenantId = tenant === undefined ? null : (await externalTenant(database, tenant)).userId;
+  const tenantId = await tenantIdOf(database, tenant);
   const byTenant = query.groupBy?.split(',').includes('tenant') ?? false;
   const { rows, ...usage } = await usageOf(database, { tenantId, byTenant }, query);
   return { ...usage, rows: await withTenantNames(database, rows), byTenant };

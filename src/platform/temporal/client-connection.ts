@@ -80,9 +80,8 @@ const SESSION_RUN = /^(delivery-session\/.+)\/([0-9a-f-]{36})$/;
 
 export function workflowUrl(
   { uiUrl, namespace }: { uiUrl: string; namespace: string },
-  workflowId: string | null,
-): string | null {
-  if (workflowId === null) return null;
+  workflowId: string,
+): string {
   const [, id = workflowId, runId] = SESSION_RUN.exec(workflowId) ?? [];
   const url = `${uiUrl}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(id)}`;
   return runId === undefined ? url : `${url}/${runId}`;

@@ -10,7 +10,7 @@ import { obstacleToRetry, retryDelivery } from '../../../features/endpoints/retr
 import { startReplay } from '../../../features/replays/replays.ts';
 import { openEventIdHash } from '../../../platform/crypto/installation-secret.ts';
 import { publicBatchId, publicDeliveryId, publicEventId } from '../../../platform/public-ids.ts';
-import { workflowListUrl, workflowUrl } from '../../../platform/temporal/client-connection.ts';
+import { workflowListUrl } from '../../../platform/temporal/client-connection.ts';
 import { eventQuery } from '../../../platform/temporal/workflow-options.ts';
 import { mayUse } from '../access/link-access.ts';
 import { PAGES } from '../access/page-access.ts';
@@ -20,6 +20,7 @@ import { codeBlock, copyable, copyButton, shownBlock } from '../components/copya
 import { actionButton } from '../components/form.ts';
 import { detailList } from '../components/table.ts';
 import { exactTime, relativeText, utcText } from '../components/time.ts';
+import { workflowLink } from '../components/workflow-link.ts';
 import { endpointPath, urlFor } from '../endpoints/endpoint-status.ts';
 import { action } from '../kits/action.ts';
 import { confirmationPage } from '../kits/confirmation-page.ts';
@@ -228,22 +229,17 @@ async function filterRows(
   return [['Filtered at', html`${links}<span class="faint">by the content filter as it is now</span>`]];
 }
 
-/** The Temporal UI shows the runs of all tenants, so only operators get links to it. */
-async function temporalRows(
-  { context, viewer, now }: Visit,
-  delivery: DeliveryDetail,
-): Promise<[string, Child][]> {
-  const isOperator = viewer.role === 'operator';
-  const { temporal } = context.config;
+async function temporalRows(visit: Visit, delivery: DeliveryDetail): Promise<[string, Child][]> {
+  const { context, viewer, now } = visit;
   const { eventId, workflowId } = delivery;
   const shown =
     workflowId === null
       ? html`<span class="faint">${noWorkflow(delivery, now)}</span>`
-      : workflowLink(isOperator ? workflowUrl(temporal, workflowId) : null, workflowId);
+      : workflowLink(visit, workflowId);
   const workflow: [string, Child] = ['Workflow', shown];
   const eventIdHash = eventId === null ? null : await openEventIdHash(context.accounts)(eventId);
-  if (!isOperator || eventIdHash === null) return [workflow];
-  const url = workflowListUrl(temporal, eventQuery(eventIdHash));
+  if (viewer.role !== 'operator' || eventIdHash === null) return [workflow];
+  const url = workflowListUrl(context.config.temporal, eventQuery(eventIdHash));
   const text = 'All workflows with this eventId';
   const link = html`<a href="${url}" rel="noreferrer">${text}</a>, as <code class="break">${eventIdHash}</code>`;
   return [workflow, ['In Temporal', link]];
@@ -264,11 +260,6 @@ function eventOf({ eventType, eventId }: DeliveryReport['delivery']): Child {
 
 function attemptCount(attempts: number): string {
   return attempts === 1 ? 'One attempt was' : `${attempts} attempts were`;
-}
-
-function workflowLink(url: string | null, workflowId: string): Child {
-  if (url === null) return copyable(workflowId);
-  return html`<a class="mono break" href="${url}" rel="noreferrer">${workflowId}</a>`;
 }
 
 const MAX_SHOWN_BYTES = 24_000;

@@ -12,7 +12,6 @@ import {
 } from '../../../features/endpoints/endpoint-statistics.ts';
 import { type EndpointStatus, sameUrlNotice, sameUrlOf } from '../../../features/endpoints/endpoints.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
-import { workflowUrl } from '../../../platform/temporal/client-connection.ts';
 import { PAGES } from '../access/page-access.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { postForm, radios, textField } from '../components/form.ts';
@@ -20,6 +19,7 @@ import { noticeBox } from '../components/notice.ts';
 import { percentText } from '../components/percent.ts';
 import { statRow } from '../components/table.ts';
 import { durationText, relativeText, utcText } from '../components/time.ts';
+import { workflowLink } from '../components/workflow-link.ts';
 import { deliveryTable } from '../deliveries/delivery-table.ts';
 import { viewPage } from '../kits/view-page.ts';
 import type { Visit } from '../kits/visit.ts';
@@ -90,7 +90,7 @@ async function overviewOf(visit: Visit, endpoint: EndpointStatus): Promise<Marku
   const lastError = errors.get(id) ?? null;
   const disabling = disablingSentence(endpoint, config.webhooks.disableAfterHours);
   return html`${sameUrl !== null && noticeBox({ kind: 'warning', text: sameUrl })}<div class="card state"><p>${modeBadge(endpoint)} ${modeSentence(endpoint)}</p>
-${modeFacts(endpoint, { lastError, delivered }, now)}${disabling !== null && html`<p class="faint">${disabling}</p>`}${runOf(context, viewer, endpoint)}${viewer.role !== 'member' && modeControls(viewer, path, endpoint)}</div>
+${modeFacts(endpoint, { lastError, delivered }, now)}${disabling !== null && html`<p class="faint">${disabling}</p>`}${runOf(visit, endpoint)}${viewer.role !== 'member' && modeControls(viewer, path, endpoint)}</div>
 ${figures(endpoint, { steps, failed: failed.get(id) ?? 0, runs }, now)}
 ${steps.some(({ successes, failures }) => successes + failures > 0) && attemptChart(steps)}
 <h2>Recent deliveries</h2>
@@ -108,10 +108,9 @@ function hasRun(endpoint: EndpointStatus): boolean {
 }
 
 /** For operators: the run that shows the trouble in the Temporal UI, which is there while something waits because of it. */
-function runOf({ config }: PortalContext, viewer: Viewer, endpoint: EndpointStatus): Child {
-  if (viewer.role !== 'operator' || !hasRun(endpoint)) return false;
-  const workflowId = troubleWorkflowId(endpoint.id);
-  return html`<p class="faint">In Temporal: <a href="${workflowUrl(config.temporal, workflowId)}" rel="noreferrer">${workflowId}</a></p>`;
+function runOf(visit: Visit, endpoint: EndpointStatus): Child {
+  if (visit.viewer.role !== 'operator' || !hasRun(endpoint)) return false;
+  return html`<p class="faint">In Temporal: ${workflowLink(visit, troubleWorkflowId(endpoint.id))}</p>`;
 }
 
 function modeFacts(

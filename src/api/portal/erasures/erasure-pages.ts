@@ -2,12 +2,12 @@ import type { FastifyReply } from 'fastify';
 import { erasureWorkflowId } from '../../../ops/erasures/erasure-store.ts';
 import { type ErasureView, erasureOf, erasuresOf } from '../../../ops/erasures/erasures.ts';
 import type { ErasureCounts } from '../../../platform/erasing.ts';
-import { workflowUrl } from '../../../platform/temporal/client-connection.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { badge } from '../components/badge.ts';
 import { detailList } from '../components/table.ts';
 import { exactTime, timeAgo } from '../components/time.ts';
+import { workflowRow } from '../components/workflow-link.ts';
 import { type ListColumn, listPage, type Wanted } from '../kits/list-page.ts';
 import { download, viewPage } from '../kits/view-page.ts';
 import type { Place, Visit } from '../kits/visit.ts';
@@ -92,10 +92,8 @@ function erasurePage(app: PortalApp, context: PortalContext, place: Place): void
   });
 }
 
-function erasureView({ viewer, context }: Visit, path: string, erasure: ErasureView): PageView {
+function erasureView(visit: Visit, path: string, erasure: ErasureView): PageView {
   const { erasureId, counts, refused, createdAt, startedAt, finishedAt, waitsFor, report } = erasure;
-  const workflow =
-    viewer.role === 'operator' ? workflowUrl(context.config.temporal, erasureWorkflowId(erasure)) : null;
   const facts: [string, Child][] = [
     ['Status', stateBadge(erasure)],
     ['Erased', listOf(counts) || 'nothing yet'],
@@ -106,7 +104,7 @@ function erasureView({ viewer, context }: Visit, path: string, erasure: ErasureV
   ];
   if (listOf(refused) !== '') facts.push(['Refused by the object store', listOf(refused)]);
   if (waitsFor !== null) facts.push(['Waits for', waitsFor]);
-  if (workflow !== null) facts.push(['Workflow', html`<a href="${workflow}">in the Temporal UI</a>`]);
+  facts.push(...workflowRow(visit, erasureWorkflowId(erasure)));
   return {
     title: `Erasure ${erasureId}`,
     trail: [{ label: 'Erasures', href: path }],

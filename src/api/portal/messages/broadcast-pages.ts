@@ -9,12 +9,12 @@ import {
   changeBroadcast,
 } from '../../../features/messages/broadcasts/broadcasts.ts';
 import { namedTemplate } from '../../../features/messages/send/sent-template.ts';
-import { workflowUrl } from '../../../platform/temporal/client-connection.ts';
 import { PAGES, withoutFreshProof } from '../access/page-access.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { actionButton } from '../components/form.ts';
 import { detailList } from '../components/table.ts';
 import { exactTime, timeAgo } from '../components/time.ts';
+import { workflowRow } from '../components/workflow-link.ts';
 import { action } from '../kits/action.ts';
 import { type ListColumn, listPage } from '../kits/list-page.ts';
 import { livePiece, viewPage } from '../kits/view-page.ts';
@@ -89,7 +89,7 @@ export function broadcastPages(app: PortalApp, context: PortalContext): void {
         done: DONE,
         assets: ['webhooks.css'],
         body: html`${isMoving ? html`<div data-live="${path}/progress" data-live-ms="2000">${progress}</div>` : progress}
-<div class="card">${detailList(facts(context, viewer, broadcast))}</div>`,
+<div class="card">${detailList(facts(visit, broadcast))}</div>`,
       };
     },
   });
@@ -123,8 +123,8 @@ function buttons(viewer: Viewer, path: string, { state, recipients }: Broadcast)
   return html`${change}${actionButton(viewer, `${path}/cancel`, 'Cancel the broadcast', 'danger')}`;
 }
 
-function facts({ config }: PortalContext, viewer: Viewer, broadcast: BroadcastView): [string, Child][] {
-  const rows: [string, Child][] = [
+function facts(visit: Visit, broadcast: BroadcastView): [string, Child][] {
+  return [
     ['Template', templateCell(broadcast)],
     ['Your number', broadcast.phoneNumberId],
     ['Requested by', broadcast.requestedBy],
@@ -132,11 +132,6 @@ function facts({ config }: PortalContext, viewer: Viewer, broadcast: BroadcastVi
     ['Created', exactTime(broadcast.createdAt)],
     ['Started', exactTime(broadcast.startedAt)],
     ['Finished', exactTime(broadcast.finishedAt)],
+    ...workflowRow(visit, broadcastWorkflowId(broadcast.id)),
   ];
-  const workflowId = broadcastWorkflowId(broadcast.id);
-  const url = workflowUrl(config.temporal, workflowId);
-  if (viewer.role === 'operator' && url !== null) {
-    rows.push(['Workflow', html`<a class="mono" href="${url}" rel="noreferrer">${workflowId}</a>`]);
-  }
-  return rows;
 }

@@ -12,7 +12,6 @@ import {
 import { ALL_UPSTREAM, EVENT_TYPES, upstreamTypeOf } from '../../../platform/event-type.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
-import { workflowUrl } from '../../../platform/temporal/client-connection.ts';
 import { KNOWN_FIELDS } from '../../../platform/upstream-fields.ts';
 import { PAGES, withoutFreshProof } from '../access/page-access.ts';
 import type { Viewer } from '../access/viewer.ts';
@@ -28,6 +27,7 @@ import {
 import { noticeBox } from '../components/notice.ts';
 import { dataTable, detailList, statRow } from '../components/table.ts';
 import { exactTime, timeAgo, utcText } from '../components/time.ts';
+import { workflowRow } from '../components/workflow-link.ts';
 import { endpointOption } from '../endpoints/endpoint-status.ts';
 import type { FormValues } from '../form-values.ts';
 import { action } from '../kits/action.ts';
@@ -187,7 +187,7 @@ function replayPage(app: PortalApp, context: PortalContext): void {
         done: DONE,
         assets: ['webhooks.css'],
         body: html`${isOver ? progress : html`<div data-live="${path}/progress" data-live-ms="2000">${progress}</div>`}
-<div class="card">${detailList(facts(context, viewer, replay))}</div>`,
+<div class="card">${detailList(facts(visit, replay))}</div>`,
       };
     },
   });
@@ -217,7 +217,7 @@ function buttons(viewer: Viewer, path: string, { state }: ReplayView): Markup | 
   return html`${change}${actionButton(viewer, `${path}/cancel`, 'Cancel the replay', 'danger')}`;
 }
 
-function facts({ config }: PortalContext, viewer: Viewer, replay: ReplayView): [string, Child][] {
+function facts(visit: Visit, replay: ReplayView): [string, Child][] {
   const { deliveryIds } = replay.selection;
   const rows: [string, Child][] = [
     ['Requested by', replay.requestedBy],
@@ -232,12 +232,7 @@ function facts({ config }: PortalContext, viewer: Viewer, replay: ReplayView): [
     const more = deliveryIds.length - links.length;
     rows.push(['Deliveries', html`${links}${more > 0 && `and ${more} more`}`]);
   }
-  const workflowId = replayWorkflowId(replay.replayId);
-  const url = workflowUrl(config.temporal, workflowId);
-  if (viewer.role === 'operator' && url !== null) {
-    rows.push(['Workflow', html`<a class="mono" href="${url}" rel="noreferrer">${workflowId}</a>`]);
-  }
-  return rows;
+  return [...rows, ...workflowRow(visit, replayWorkflowId(replay.replayId))];
 }
 
 type FormView = {

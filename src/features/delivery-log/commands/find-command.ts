@@ -149,7 +149,7 @@ function deliveryReport(
     url: delivery.url === null ? null : shownUrl(delivery.url),
     deliveryId: publicDeliveryId(id),
     batchId: sentWith === null ? null : publicBatchId(sentWith),
-    workflowUrl: workflowUrl(temporal, delivery.workflowId),
+    workflowUrl: delivery.workflowId === null ? null : workflowUrl(temporal, delivery.workflowId),
     attemptLog: attempts
       .filter(({ deliveryId }) => deliveryId === id)
       .map(({ attempt, startedAt, durationMs, statusCode, errorClass, errorMessage }) => ({

@@ -2,11 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openDataDirectory } from '../../../../dev/embedded/data-directory.ts';
-import {
-  keepTenants,
-  keptSecret,
-  readKeptTenants,
-} from '../../../../src/platform/local-stack/embedded-description.ts';
+import { keepTenants, keptSecret, readKeptTenants } from '../../../../dev/embedded/kept-files.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 const open = (dataDir: string, fresh = false) => openDataDirectory(dataDir, { fresh, log: () => undefined });
