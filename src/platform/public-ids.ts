@@ -52,6 +52,31 @@ export function deliveryUuidOf(text: string): string | null {
   return ofKnownDay(uuidOf('dlv', text));
 }
 
+/** Set-up links and portal sessions have the numbers of their rows. */
+export const SETUP_LINK_ID = /^sl_[1-9][0-9]{0,17}$/;
+export const PORTAL_SESSION_ID = /^ps_[1-9][0-9]{0,17}$/;
+
+export function publicSetupId(rowId: string): string {
+  return `sl_${rowId}`;
+}
+
+export function publicSessionId(rowId: string): string {
+  return `ps_${rowId}`;
+}
+
+export function setupRowOf(text: string): string | null {
+  return SETUP_LINK_ID.test(text) ? text.slice('sl_'.length) : null;
+}
+
+export function sessionRowOf(text: string): string | null {
+  return PORTAL_SESSION_ID.test(text) ? text.slice('ps_'.length) : null;
+}
+
+/** Whether the text has the form of an id that our database gave. */
+export function isRowId(text: string): boolean {
+  return /^[1-9]\d{0,17}$/.test(text);
+}
+
 const UUID_DIGITS = /^([0-9a-f]{8})([0-9a-f]{4})(7[0-9a-f]{3})([0-9a-f]{4})([0-9a-f]{12})$/;
 
 function uuidOf(prefix: Prefix, text: string): string | null {

@@ -1,3 +1,5 @@
+import { isRowId } from './public-ids.ts';
+
 /** Why a request is refused. `code` is for programs, `message` for people; neither holds a secret. */
 export class RequestError extends Error {
   /** `invalid_value`: the request is malformed; every other code refuses a well-formed one. */
@@ -37,7 +39,6 @@ export async function checkingMember<T>(param: string, check: () => T | Promise<
 }
 
 const UPSTREAM_ID = /^\d{1,64}$/;
-const ROW_ID = /^[1-9]\d{0,17}$/;
 const ACCESS_TOKEN = /^[\x21-\x7e]{1,4096}$/;
 const MAX_NAME_CHARS = 200;
 const CONTROL_CHARACTER = /[\p{Cc}\p{Zl}\p{Zp}]/u;
@@ -51,7 +52,7 @@ export function checkUpstreamId(what: string, id: string): string {
 
 /** An id that our database gave. Throws RequestError `invalid_value`. */
 export function checkRowId(what: string, id: string): string {
-  if (ROW_ID.test(id)) return id;
+  if (isRowId(id)) return id;
   throw invalidValue(`${what} must be a whole number, not ${shown(id)}.`);
 }
 

@@ -1,7 +1,8 @@
 import { Type } from 'typebox';
 import { SUSPENDED } from '../../features/accounts/suspension.ts';
 import { CAPABILITIES, LINK_PAGES } from '../../features/users/portal-link-store.ts';
-import { createPortalLink, endPortalLinks, publicLinkId } from '../../features/users/portal-links.ts';
+import { createPortalLink, endPortalLinks } from '../../features/users/portal-links.ts';
+import { PORTAL_SESSION_ID, publicSessionId } from '../../platform/public-ids.ts';
 import { RequestError } from '../../platform/request-input.ts';
 import {
   closed,
@@ -95,7 +96,7 @@ const createPortalSession = platformOperation({
       const wanted = { ...given, page, sessionSeconds };
       const { id, token, linkExpiresAt } = await createPortalLink(tools, userId, wanted, rules);
       const url = `${publicUrl}/portal/enter/${token}`;
-      return { id: publicLinkId(id), url, linkExpiresAt, sessionSeconds };
+      return { id: publicSessionId(id), url, linkExpiresAt, sessionSeconds };
     });
   },
   status: () => 201,
@@ -119,7 +120,7 @@ const endPortalSessions = platformOperation({
   query: closed({
     user: optionalParameter(Type.String({ pattern: REFERENCE }), 'Your own id of the person.', 'u_17'),
     id: optionalParameter(
-      Type.String({ pattern: '^ps_[1-9][0-9]{0,17}$' }),
+      Type.String({ pattern: PORTAL_SESSION_ID.source }),
       'The id of one link and its session.',
       'ps_4711',
     ),

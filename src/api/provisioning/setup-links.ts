@@ -10,7 +10,7 @@ import {
   type SetupLink,
 } from '../../features/setup-links/setup-link-store.ts';
 import { createSetupLink, revokeSetupLink, setupLinkOf } from '../../features/setup-links/setup-links.ts';
-import { publicSetupId } from '../../features/setup-links/setup-task.ts';
+import { publicSetupId, SETUP_LINK_ID } from '../../platform/public-ids.ts';
 import { PAGE_PARAMETERS, readPage } from '../external/page.ts';
 import {
   closed,
@@ -32,7 +32,7 @@ const LINK_PATH = `${LINKS_PATH}/:setupLinkId` as const;
 
 const OF_LINK = Type.Object({
   externalId: EXTERNAL_ID,
-  setupLinkId: parameter(Type.String({ pattern: '^sl_[1-9][0-9]{0,17}$' }), 'The id of the link.', 'sl_17'),
+  setupLinkId: parameter(Type.String({ pattern: SETUP_LINK_ID.source }), 'The id of the link.', 'sl_17'),
 });
 
 const Address = Type.String({ maxLength: 2_048, examples: ['https://crm.example/whatsapp'] });

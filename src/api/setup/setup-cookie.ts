@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { setupRowOf } from '../../platform/public-ids.ts';
 
 /** One cookie for each link: two links that are open in one browser do not disturb each other. */
 const PREFIX = '__Secure-heliograph-setup-';
@@ -10,7 +11,7 @@ export const nonceCookie = {
     (rowId: string): string | undefined =>
       request.cookies[`${PREFIX}${rowId}`],
   set(reply: FastifyReply, { id, nonce, expiresAt }: { id: string; nonce: string; expiresAt: Date }): void {
-    reply.setCookie(`${PREFIX}${id.replace(/^sl_/, '')}`, nonce, {
+    reply.setCookie(`${PREFIX}${setupRowOf(id)}`, nonce, {
       path: '/setup',
       secure: true,
       httpOnly: true,

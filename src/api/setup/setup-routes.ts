@@ -10,6 +10,7 @@ import {
 import type { SetupVisit } from '../../features/setup-links/setup-visit.ts';
 import { checkWaba, type WabaCheckTools } from '../../ops/health/waba-check.ts';
 import type { Config } from '../../platform/config/config.ts';
+import { setupRowOf } from '../../platform/public-ids.ts';
 import { RequestError } from '../../platform/request-input.ts';
 import type { UpstreamCalls } from '../external/upstream-calls.ts';
 import { readFormBodies } from '../plugins/body-parsers.ts';
@@ -39,8 +40,6 @@ const BODY_LIMIT_BYTES = 16 * 1024;
 
 const OPEN = '/setup/open/:token';
 const OWN = '/setup/links/:id';
-
-const PUBLIC_ID = /^sl_[1-9]\d{0,17}$/;
 
 /** A page that was there: the link is over. */
 const GONE = 410;
@@ -173,7 +172,7 @@ function ownRoutes(scope: FastifyInstance, context: SetupContext): void {
 
 function ownLink(request: FastifyRequest): OwnLink {
   const { id } = request.params as Route['Params'];
-  return { id, nonce: nonceCookie.of(request)(id.replace(/^sl_/, '')) ?? '' };
+  return { id, nonce: nonceCookie.of(request)(setupRowOf(id) ?? '') ?? '' };
 }
 
 async function sendOwn(
@@ -183,7 +182,7 @@ async function sendOwn(
   error: RequestError | null = null,
 ): Promise<FastifyReply> {
   const own = ownLink(request);
-  const visit = PUBLIC_ID.test(own.id) ? await context.setup.see(own) : null;
+  const visit = setupRowOf(own.id) !== null ? await context.setup.see(own) : null;
   if (visit === null) return await sendUnknown(reply, context);
   return await sendVisit(reply, context, { visit, startPath: `/setup/links/${own.id}/start`, error });
 }

@@ -7,6 +7,7 @@ import {
   dayOfUuidV7,
   deliveryUuidOf,
   eventUuidOf,
+  isRowId,
   lowestUuidAt,
   msOfUuidV7,
 } from '../../platform/public-ids.ts';
@@ -29,7 +30,6 @@ const FAILED_PER_STEP = 600;
 /** Pending deliveries that are sorted in one go; a larger backlog is met while going back in time. */
 const MAX_OPEN = 1_000;
 const DEFAULT_RANGE_MS = 7 * 86_400_000;
-const MESSAGE_ID = /^[1-9]\d{0,17}$/;
 
 export type DeliverySearch = {
   deliveries: ListedDelivery[];
@@ -143,7 +143,7 @@ export async function eventIdsOf(database: Database, wabaId: string | null, id: 
   const messages = await query<{ upstreamId: string | null }>(
     database,
     `select upstream_id as "upstreamId" from messages where id = cast(:messageId as bigint) and ${owners(wabaId)}`,
-    { messageId: MESSAGE_ID.test(id) ? id : null, wabaId },
+    { messageId: isRowId(id) ? id : null, wabaId },
   );
   const ids = [id, ...messages.flatMap(({ upstreamId }) => upstreamId ?? [])];
   return [...ids, ...ids.map(mediaReadyEventId)];

@@ -1,6 +1,14 @@
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
-import { alertUuidOf, mediaUuidOf, publicAlertId, publicMediaId } from '../../platform/public-ids.ts';
+import {
+  alertUuidOf,
+  isRowId,
+  mediaUuidOf,
+  publicAlertId,
+  publicMediaId,
+  publicSetupId,
+  setupRowOf,
+} from '../../platform/public-ids.ts';
 
 /** An object that an id names, other than an event or a delivery. */
 export type FoundObject = {
@@ -168,8 +176,8 @@ const KINDS: readonly Kind[] = [
     // Only operators see links.
     select: 'select id, null, tenant_id, state, created_at, null from setup_links',
     by: [['setupLink', 'id = cast(:setupLink as bigint)']],
-    shownId: (id) => `sl_${id}`,
-    page: (row) => `/portal/operator/setup-links?id=sl_${row.id}`,
+    shownId: publicSetupId,
+    page: (row) => `/portal/operator/setup-links?id=${publicSetupId(row.id)}`,
     workflows: ['setUp'],
   },
   ofRow('user', 'users', {
@@ -232,19 +240,17 @@ export async function findObjects(
 function readingsOf(id: string) {
   const uuid = UUID.test(id) ? id : null;
   return {
-    row: ROW_ID.test(id) ? id : null,
+    row: isRowId(id) ? id : null,
     media: mediaUuidOf(id) ?? uuid,
     alert: alertUuidOf(id) ?? uuid,
     request: id.startsWith('req_') ? id : null,
     uuid,
-    setupLink: SETUP_LINK.exec(id)?.[1] ?? null,
+    setupLink: setupRowOf(id),
     orderNumber: ORDER_NUMBER.exec(id)?.[1] ?? null,
     text: id,
   };
 }
 
-const ROW_ID = /^[1-9]\d{0,17}$/;
-const SETUP_LINK = /^sl_([1-9]\d{0,17})$/;
 /** `service.order_number`, or `service.order_id`. */
 const ORDER_NUMBER = /^(?:ORD-)?([1-9]\d{0,17})$/;
 /** The id of a workflow, for that of a delivery loop also with its run, as its deliveries name it. */

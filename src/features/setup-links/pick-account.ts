@@ -2,12 +2,12 @@ import { SYSTEM } from '../../platform/audit/audit.ts';
 import { openOrNull } from '../../platform/crypto/secret-box.ts';
 import type { UpstreamPhoneNumber } from '../../platform/graph/graph-calls.ts';
 import { GraphError } from '../../platform/graph/graph-error.ts';
+import { publicSetupId } from '../../platform/public-ids.ts';
 import { RequestError } from '../../platform/request-input.ts';
 import { findNumberOwners, wabaHolder } from '../accounts/number-owners.ts';
 import { addWaba } from '../accounts/wabas.ts';
 import { SETUP_TOKEN, type SetupChoice, type SetupLink } from './setup-link-store.ts';
 import { SetupProblem } from './setup-problem.ts';
-import { publicSetupId } from './setup-task.ts';
 import type { StepResult, StepTools } from './step-kit.ts';
 
 /** The WABA and the number, by what upstream says of the token; the customer is asked where there are several. The tenant has the WABA then. */

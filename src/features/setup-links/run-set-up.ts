@@ -1,6 +1,7 @@
 import { SYSTEM } from '../../platform/audit/audit.ts';
 import { GraphError, isTokenError } from '../../platform/graph/graph-error.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { publicSetupId } from '../../platform/public-ids.ts';
 import { retryDelayMs } from '../../platform/temporal/activity-kit.ts';
 import { finishTask } from '../../platform/temporal/workflow-tasks.ts';
 import {
@@ -15,7 +16,7 @@ import {
 import { noteConnected, noteLink } from './setup-notes.ts';
 import { failedBy, SetupProblem } from './setup-problem.ts';
 import { nextStep } from './setup-steps.ts';
-import { publicSetupId, setUpWorkflowId } from './setup-task.ts';
+import { setUpWorkflowId } from './setup-task.ts';
 import { AgainLater, codeOf, type StepResult, type StepTools } from './step-kit.ts';
 
 /** How far a link is, in ids and words of ours; `end`: null while there is more to do, after `waitMs`. */

@@ -5,6 +5,7 @@ import type { AccountClient } from '../../platform/graph/graph-client.ts';
 import { GraphError } from '../../platform/graph/graph-error.ts';
 import { dialogUrl, isRefusal, type SignupApp } from '../../platform/graph/graph-setup.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { publicSetupId } from '../../platform/public-ids.ts';
 import {
   checkAccessToken,
   checkingMember,
@@ -29,7 +30,7 @@ import {
 } from './setup-link-store.ts';
 import { notConfigured, setupRowId } from './setup-links.ts';
 import { noteLink } from './setup-notes.ts';
-import { goOn, publicSetupId } from './setup-task.ts';
+import { goOn } from './setup-task.ts';
 import {
   isOwnLink,
   isTooEarly,

@@ -4,7 +4,8 @@ import { lazyInstallationKey } from '../../platform/crypto/installation-secret.t
 import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';
 import { newSecretToken, secretTokenHash } from '../../platform/crypto/secret-box.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { checkRowId, invalidValue, RequestError } from '../../platform/request-input.ts';
+import { setupRowOf } from '../../platform/public-ids.ts';
+import { invalidValue, RequestError } from '../../platform/request-input.ts';
 import { wakeTask } from '../../platform/temporal/workflow-tasks.ts';
 import { NO_SUCH_NUMBER } from '../accounts/accounts.ts';
 import { findNumberOwners } from '../accounts/number-owners.ts';
@@ -112,8 +113,8 @@ async function checkNumber(trx: Transaction, tenantId: string, phoneNumberId: st
 
 /** The row of a link by its id of the API. Throws RequestError `invalid_value`. */
 export function setupRowId(publicId: string): string {
-  const [, digits] = /^sl_(\d+)$/.exec(publicId) ?? [];
-  if (digits !== undefined) return checkRowId('The id of the link', digits);
+  const rowId = setupRowOf(publicId);
+  if (rowId !== null) return rowId;
   throw invalidValue('The id of a set-up link is sl_ and a number.', 'setupLinkId');
 }
 

@@ -1,7 +1,7 @@
 import { type Actor, recordBy, SYSTEM } from '../../platform/audit/audit.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
+import { publicSetupId } from '../../platform/public-ids.ts';
 import { broughtWaba, type SetupFailure, type SetupLink } from './setup-link-store.ts';
-import { publicSetupId } from './setup-task.ts';
 
 type Noted = Pick<SetupLink, 'id' | 'tenantId' | 'wabaId' | 'phoneNumberId' | 'tokenSealed'>;
 

@@ -1,4 +1,5 @@
 import type { Transaction } from '../../platform/postgres/database.ts';
+import { publicSetupId } from '../../platform/public-ids.ts';
 import { insertWorkflowTasks, type TaskKind, wakeTask } from '../../platform/temporal/workflow-tasks.ts';
 import { broughtWaba, type SetupLink } from './setup-link-store.ts';
 
@@ -7,11 +8,6 @@ export const SET_UP_NUMBER: TaskKind = {
   summary: 'a number that is being connected by a set-up link',
   isSignalled: true,
 };
-
-/** As the API names a link. */
-export function publicSetupId(id: string): string {
-  return `sl_${id}`;
-}
 
 export function setUpWorkflowId(id: string): string {
   return `setUp/${publicSetupId(id)}`;

@@ -1,4 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
+import { publicSetupId } from '../../platform/public-ids.ts';
 import { nonceHash } from './dialog-state.ts';
 import {
   type Attention,
@@ -7,7 +8,6 @@ import {
   type SetupLink,
   WORKING,
 } from './setup-link-store.ts';
-import { publicSetupId } from './setup-task.ts';
 
 /** What a browser may not do with a link; `link_used`: another browser began, and upstream has authorized that. */
 export type SetupRefusal = 'link_expired' | 'link_revoked' | 'link_used' | 'tenant_suspended';

@@ -1,13 +1,8 @@
 import { type Audited, recordBy } from '../../platform/audit/audit.ts';
 import { newSecretToken, secretTokenHash } from '../../platform/crypto/secret-box.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import {
-  checkName,
-  checkRowId,
-  invalidValue,
-  RateLimitError,
-  RequestError,
-} from '../../platform/request-input.ts';
+import { publicSessionId, sessionRowOf } from '../../platform/public-ids.ts';
+import { checkName, invalidValue, RateLimitError, RequestError } from '../../platform/request-input.ts';
 import { checkProductUrl, notListed } from '../accounts/product-urls.ts';
 import { emailOf } from '../mail/email-address.ts';
 import {
@@ -108,7 +103,7 @@ export async function createPortalLink(
   });
   const person = { userId, userRef: user.externalId };
   const detail = {
-    portalSessionId: publicLinkId(id),
+    portalSessionId: publicSessionId(id),
     role,
     capabilities: capabilities.join(', '),
     ...(wanted.wabaIds !== undefined && { wabaIds: wanted.wabaIds.join(', ') }),
@@ -116,11 +111,6 @@ export async function createPortalLink(
   };
   await recordUserChange(trx, actor, { tenantId, action: 'user.portal_link_created', email, detail });
   return { id, token, linkExpiresAt };
-}
-
-/** As the API names a link and its session. */
-export function publicLinkId(id: string): string {
-  return `ps_${id}`;
 }
 
 function checkCapabilities(role: TenantRole, given: readonly Capability[] | undefined): Capability[] {
@@ -181,7 +171,7 @@ export async function openPortalLink(
     if (link === null) return null;
     const { tenantId, userId, email, hasSecondFactor, page, wabaIds } = link;
     const opened = { tenantId, page, wabaIds };
-    const detail = { portalSessionId: publicLinkId(link.id), userId };
+    const detail = { portalSessionId: publicSessionId(link.id), userId };
     await recordUserChange(trx, actorAt({ id: userId, email }, visitor), {
       tenantId,
       action: 'user.portal_session_opened',
@@ -213,7 +203,7 @@ export async function closePortalLink(
 ): Promise<void> {
   await database.transaction(async (trx) => {
     await endPortalLink(trx, link.id);
-    const detail = { portalSessionId: publicLinkId(link.id) };
+    const detail = { portalSessionId: publicSessionId(link.id) };
     await recordUserChange(trx, actor, { tenantId, action: 'user.portal_session_ended', email, detail });
   });
 }
@@ -244,8 +234,8 @@ export async function endPortalLinks(
 }
 
 function checkLinkId(id: string): string {
-  const [, digits] = /^ps_(\d+)$/.exec(id) ?? [];
-  if (digits !== undefined) return checkRowId('The id of the session', digits);
+  const rowId = sessionRowOf(id);
+  if (rowId !== null) return rowId;
   throw invalidValue('The id of a session is ps_ and a number.', 'id');
 }
 

@@ -1,7 +1,8 @@
 import { SETUP_TOKEN, saveSetupLink } from '../../../src/features/setup-links/setup-link-store.ts';
 import { createSetupLink, revokeSetupLink } from '../../../src/features/setup-links/setup-links.ts';
-import { goOn, publicSetupId, setUpWorkflowId } from '../../../src/features/setup-links/setup-task.ts';
+import { goOn, setUpWorkflowId } from '../../../src/features/setup-links/setup-task.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
+import { publicSetupId } from '../../../src/platform/public-ids.ts';
 import { testSecretBox } from '../test-accounts.ts';
 import { eventually } from '../webhook-receiver.ts';
 import { ended, type Recorded } from './record-deliveries.ts';

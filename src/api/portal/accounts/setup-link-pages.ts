@@ -6,13 +6,12 @@ import {
   type SetupLink,
   type SetupState,
 } from '../../../features/setup-links/setup-link-store.ts';
-import { setupRowId } from '../../../features/setup-links/setup-links.ts';
-import { publicSetupId, setUpWorkflowId } from '../../../features/setup-links/setup-task.ts';
-import { RequestError } from '../../../platform/request-input.ts';
-import { workflowUrl } from '../../../platform/temporal/client-connection.ts';
+import { setUpWorkflowId } from '../../../features/setup-links/setup-task.ts';
+import { isRowId, publicSetupId, setupRowOf } from '../../../platform/public-ids.ts';
 import { PAGES } from '../access/page-access.ts';
 import { badge, type Tone } from '../components/badge.ts';
 import { columnTime } from '../components/time.ts';
+import { workflowLink } from '../components/workflow-link.ts';
 import { listPage } from '../kits/list-page.ts';
 import type { Visit } from '../kits/visit.ts';
 import { type Child, html } from '../markup.ts';
@@ -90,23 +89,17 @@ export function setupLinkPath(given: { id?: string; tenant?: string; wabaId?: st
   return hrefWith(PATH, given);
 }
 
-const ROW_ID = /^[1-9]\d{0,17}$/;
-
 /** Null: what was entered can be of no link. */
 function whichOf({ id = '', tenant = '', wabaId = '', state = '' }: Readonly<Record<string, string>>) {
   const known = SETUP_STATES.find((one) => one === state) ?? null;
-  if (tenant !== '' && !ROW_ID.test(tenant)) return null;
-  try {
-    return {
-      id: id === '' ? null : setupRowId(id.trim()),
-      tenantId: tenant === '' ? null : tenant,
-      wabaId: wabaId === '' ? null : wabaId,
-      state: known,
-    };
-  } catch (error) {
-    if (error instanceof RequestError) return null;
-    throw error;
-  }
+  const rowId = setupRowOf(id.trim());
+  if ((tenant !== '' && !isRowId(tenant)) || (id !== '' && rowId === null)) return null;
+  return {
+    id: rowId,
+    tenantId: tenant === '' ? null : tenant,
+    wabaId: wabaId === '' ? null : wabaId,
+    state: known,
+  };
 }
 
 const NEXT: Partial<Record<SetupState, string>> = {
@@ -132,11 +125,6 @@ function wabaLink(link: SetupLink): Child {
 }
 
 /** Upstream's consent starts it. */
-function workflowOf({ id, authorizedAt }: SetupLink, { context }: Visit): Child {
-  if (authorizedAt === null) return '–';
-  const workflowId = setUpWorkflowId(id);
-  const url = workflowUrl(context.config.temporal, workflowId);
-  return url === null
-    ? html`<code>${workflowId}</code>`
-    : html`<a href="${url}"><code>${workflowId}</code></a>`;
+function workflowOf({ id, authorizedAt }: SetupLink, visit: Visit): Child {
+  return authorizedAt === null ? '–' : workflowLink(visit, setUpWorkflowId(id));
 }
