@@ -47,7 +47,7 @@ export async function listAnnotations(
       cross join ${KINDS}
       cross join lateral (
         select distinct on (n.sender) n.* from (
-          select a.id, a.upstream_id, coalesce(a.sent_at, a.created_at) as at, a.content,
+          select a.id, a.upstream_id, least(coalesce(a.sent_at, a.created_at), a.created_at) as at, a.content,
                  case when k.type = 'reaction' then coalesce(a.group_sender, '') else '' end as sender
             from messages a
            where a.phone_number_id = t.phone_number_id and a.target_id = t.upstream_id

@@ -46,6 +46,9 @@ function msOf(at: Date | null): number {
 /** More than can come from one customer in 24 hours. */
 const MAX_SCANNED = 20_000;
 
+/** A time behind its arrival would outdo all that comes later. */
+const WRITTEN_AT = 'least(coalesce(m.sent_at, m.created_at), m.created_at)';
+
 /** So many messages may come before one that the customer wrote later than they. */
 const LATE_MESSAGES = 20;
 
@@ -69,7 +72,7 @@ export async function findThread(
                            order by m.sent_at desc limit 1) as copied_written on true
        left join lateral (
          select max(newest.at) as at
-           from (select coalesce(m.sent_at, m.created_at) as at
+           from (select ${WRITTEN_AT} as at
                    from (select x.id, x.direction from messages x where x.conversation_id = c.id
                           order by x.id desc limit ${MAX_SCANNED}) as k
                    join messages m on m.id = k.id and m.origin is null and m.type <> 'call'
