@@ -1,6 +1,7 @@
 import type { ErasedTable } from '../../platform/erasing.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
-import { execute } from '../../platform/postgres/sql.ts';
+import { execute, query } from '../../platform/postgres/sql.ts';
+import { type PreferenceChange, publishPreferences } from './preference-events.ts';
 
 export const OPT_OUTS: ErasedTable = { table: 'opt_outs', count: 'optOuts', key: 'id' };
 
@@ -40,7 +41,7 @@ export function earliestStops(text: string): string {
 
 /**
  * Gives a contact what was kept of it, and what `otherId` has, who turned out to be the same person: of each kind at a number
- * the latest, with the beginning that all of them tell; before it one that says no messages at all, as no later one about marketing ends it.
+ * the latest, with the beginning that all of them tell; before it one that says no messages at all, as no later one about marketing ends it. Where they did not say the same, what holds is published.
  */
 export async function gatherOptOuts(
   trx: Transaction,
@@ -49,23 +50,25 @@ export async function gatherOptOuts(
 ): Promise<void> {
   const theirs = `select id from opt_outs where contact_id in (:contactId, cast(:otherId as bigint))
     union all select id from opt_outs where kept_keys && opt_out_keys(:contactId)`;
-  await execute(
+  const gathered = await query<Omit<PreferenceChange, 'contactId'> & { wereTwo: boolean }>(
     trx,
     `with theirs as (select o.*, row_number() over (partition by phone_number_id, is_upstream order by (is_stop and scope = 'all') desc, reported_at desc, id) as n
                        from opt_outs o where id in (${theirs})),
           facts as (
-            select o.phone_number_id, o.is_upstream, max(${KNOWN_RESUME}) as resumed_at, array_agg(s.at) as stops
+            select o.phone_number_id, o.is_upstream, max(${KNOWN_RESUME}) as resumed_at, array_agg(s.at) as stops, bool_and(o.is_stop) <> bool_or(o.is_stop) as were_two
               from theirs o left join lateral unnest(${KNOWN_STOPS}) as s (at) on true
              group by o.phone_number_id, o.is_upstream having count(distinct o.id) > 1),
           dropped as (delete from opt_outs where id in (select id from theirs where n > 1)),
           told as (
-            select k.id, k.is_stop, f.resumed_at,
+            select k.id, k.is_stop, f.resumed_at, f.were_two,
                    ${earliestStops("unnest(f.stops) as s (at) where at > coalesce(f.resumed_at, '-infinity')")} as stops
               from theirs k join facts f on f.phone_number_id is not distinct from k.phone_number_id and f.is_upstream = k.is_upstream
              where k.n = 1)
      update opt_outs o set resumed_at = t.resumed_at, stopped_at = t.stops,
             since = case when t.is_stop then coalesce(t.stops[1], o.since) else o.since end
-       from told t where o.id = t.id`,
+       from told t where o.id = t.id
+     returning o.waba_id as "wabaId", o.phone_number_id as "phoneNumberId", o.scope, o.is_stop as "isStop", o.source, o.since,
+               t.were_two as "wereTwo"`,
     { contactId, otherId },
   );
   await execute(
@@ -74,4 +77,6 @@ export async function gatherOptOuts(
       where id in (${theirs}) and contact_id is distinct from :contactId`,
     { contactId, otherId },
   );
+  const changes = gathered.flatMap(({ wereTwo, ...one }) => (wereTwo ? [{ ...one, contactId }] : []));
+  await publishPreferences(trx, changes, otherId);
 }

@@ -16,17 +16,23 @@ export type PreferenceChange = {
 
 type Customer = { waId: string | null; userId: string | null };
 
-/** Publishes `preference` of each, in their order: one key for a customer, so that the last one received holds. */
+/**
+ * Publishes `preference` of each, in their order: one key for a customer, so that the last one received holds. `otherId`: a contact
+ * that turned out to be the same person, whose ids they have too.
+ */
 export async function publishPreferences(
   trx: Transaction,
   changes: readonly PreferenceChange[],
+  otherId: string | null = null,
 ): Promise<void> {
   if (changes.length === 0) return;
   const customers = await query<Customer & { contactId: string; tenantId: string }>(
     trx,
-    `select k.id as "contactId", k.wa_id as "waId", nullif(k.user_id, '') as "userId", w.tenant_id as "tenantId"
-       from contacts k join wabas w on w.waba_id = k.waba_id where k.id = any (cast(:ids as bigint[]))`,
-    { ids: changes.map(({ contactId }) => contactId) },
+    `select k.id as "contactId", coalesce(k.wa_id, o.wa_id) as "waId", coalesce(nullif(k.user_id, ''), nullif(o.user_id, '')) as "userId",
+            w.tenant_id as "tenantId"
+       from contacts k join wabas w on w.waba_id = k.waba_id left join contacts o on o.id = cast(:otherId as bigint)
+      where k.id = any (cast(:ids as bigint[]))`,
+    { ids: changes.map(({ contactId }) => contactId), otherId },
   );
   const byId = new Map(customers.map((customer) => [customer.contactId, customer]));
   const events = changes.flatMap((change): NewEvent[] => {

@@ -90,4 +90,14 @@ test('four and more reports leave the same opt-out in every order, one by one an
     return [{ order: order.map(({ kind, at }) => `${kind} ${at}`).join(', '), known, right }];
   });
   expect(wrong).toEqual([]);
+  const told = await query<{ wabaId: string; state: string }>(
+    database,
+    `select distinct on (waba_id) waba_id as "wabaId", convert_from(body, 'UTF8')::jsonb #>> '{data,state}' as state
+       from events where event_type = 'preference' order by waba_id, created_at desc, ctid desc`,
+  );
+  const lastOf = new Map(told.map(({ wabaId, state }) => [wabaId, state]));
+  // Whatever came in between, the last event of a customer says what holds.
+  expect(given.map(({ account }) => lastOf.get(account.wabaId))).toEqual(
+    given.map(({ story }) => (rightAfter(story).length === 0 ? 'resume' : 'stop')),
+  );
 });
