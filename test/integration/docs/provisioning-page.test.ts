@@ -1,9 +1,12 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import type { PlatformScope } from '../../../src/features/keys/platform-key-store.ts';
 import { startTestApi, testConfig } from '../api/api-harness.ts';
-import { addPlatformKey, clientWith, fresh } from '../api/provisioning/platform-client.ts';
+import { addPlatformKey, clientWith } from '../api/provisioning/platform-client.ts';
 
 const PAGE = readFileSync(new URL('../../../docs/operators/provisioning.md', import.meta.url), 'utf8');
 
@@ -11,9 +14,13 @@ const PAGE = readFileSync(new URL('../../../docs/operators/provisioning.md', imp
 const BLOCKS = [...PAGE.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, code = '']) => code);
 
 /** Runs a block as a reader does; each `curl` prints its status and its body in a line. */
-async function runBlock(block: string, env: Record<string, string>): Promise<[number, string][]> {
+async function runBlock(
+  block: string,
+  { directory, env }: { directory: string; env: Record<string, string> },
+): Promise<[number, string][]> {
   const curl = `curl() { command curl --silent --show-error --write-out '\\n%{http_code}\\n' "$@"; }`;
   const { stdout } = await promisify(execFile)('bash', ['-euc', `${curl}\n${block}`], {
+    cwd: directory,
     env: { PATH: process.env.PATH ?? '', ...env },
   });
   const lines = stdout.trim().split('\n');
@@ -31,14 +38,20 @@ test('the page is run from top to bottom, and every request does what it says', 
       HELIOGRAPH_UPSTREAM_SIGNUP_CONFIG_ID: '990000000000001',
     }),
   }));
-  const { platformKey, authorization } = await addPlatformKey(api.database);
+  const [, scopes = ''] = /platform-key create .*--scopes (\S+)/.exec(PAGE) ?? [];
+  const { platformKey, authorization } = await addPlatformKey(api.database, {
+    scopes: scopes.split(',') as PlatformScope[],
+  });
   const gateway = await api.app.listen({ host: '127.0.0.1', port: 0 });
   const env = { HELIOGRAPH_PLATFORM_KEY: platformKey, PLATFORM: `${gateway}/api/platform` };
-  const { wabaId } = fresh();
+  const [, wabaId = ''] = /wabas\/(\d+) /.exec(PAGE) ?? [];
+  const directory = mkdtempSync(join(tmpdir(), 'heliograph-page-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const [, name = '', content = ''] = /`(\S+\.json)` is `(\{.*?\})`/.exec(PAGE) ?? [];
+  writeFileSync(join(directory, name), content.replace('EAAG…', 'EAAG-token'));
   const made: [number, string][] = [];
   for (const block of BLOCKS) {
-    const own = block.replace(/^PLATFORM=.*\n/, '').replaceAll('900000000000101', wabaId);
-    made.push(...(await runBlock(own.replace('EAAG…', 'EAAG-token'), env)));
+    made.push(...(await runBlock(block.replace(/^PLATFORM=.*\n/, ''), { directory, env })));
   }
   expect(made.map(([status, body]) => [status, body.slice(0, 120)])).toEqual([
     [201, expect.stringContaining('acme')],
