@@ -7,9 +7,6 @@ import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { generate } from 'selfsigned';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { openEndpoint } from '../../../src/engine/deliveries/attempt/endpoint-cache.ts';
-import { sendDelivery } from '../../../src/engine/deliveries/attempt/send-delivery.ts';
-import { loadEndpointSettings } from '../../../src/engine/endpoint/endpoint-settings.ts';
 import { setClientCertificate } from '../../../src/features/endpoints/endpoint-certificate.ts';
 import { addEndpoint, endpointStatus } from '../../../src/features/endpoints/endpoints.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
@@ -23,6 +20,7 @@ import { startTestApi, WABA } from '../api/api-harness.ts';
 import { externalClient } from '../api/external-client.ts';
 import { markupProblems } from '../portal/markup-problems.ts';
 import { addUser, tenantOf } from '../portal/portal-browser.ts';
+import { attemptAt } from './attempt-at.ts';
 
 const DAY_MS = 86_400_000;
 type Pair = { certificate: string; privateKey: string };
@@ -81,23 +79,8 @@ async function startSending(ca: string) {
   const urlRules = { ...rules, resolve };
   const tools = { database, secretBox: testSecretBox, urlRules, maxTimeoutMs: 15_000, actor: SYSTEM };
   const send = async (id: string) => {
-    const [settings] = await loadEndpointSettings(database, [id]);
-    if (settings === undefined) throw new Error('the endpoint is gone');
-    const defaults = { timeoutMs: 5_000, retryScheduleMs: [], workflows: 'auto' as const };
-    const uuid = '019aa2b3-7c4d-7e8f-9a0b-1c2d3e4f5061';
-    const delivery = {
-      deliveryId: uuid,
-      eventUuid: uuid,
-      attempts: 0,
-      replay: false,
-      sequence: '1',
-      eventType: 'test',
-      eventId: 'test_1',
-      body: Buffer.from('{}'),
-    };
-    const endpoint = openEndpoint(settings, { secretBox: testSecretBox, defaults });
-    const { result } = await sendDelivery(sender, endpoint, delivery as never, 5_000);
-    return result.outcome === 'response' ? result.statusCode : 'error';
+    const result = await attemptAt({ database, sender }, id);
+    return typeof result === 'number' ? result : 'error';
   };
   return { database, tools, send };
 }

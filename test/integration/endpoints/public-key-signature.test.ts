@@ -1,7 +1,4 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { openEndpoint } from '../../../src/engine/deliveries/attempt/endpoint-cache.ts';
-import { sendDelivery } from '../../../src/engine/deliveries/attempt/send-delivery.ts';
-import { loadEndpointSettings } from '../../../src/engine/endpoint/endpoint-settings.ts';
 import { rotateSigningKey } from '../../../src/features/endpoints/endpoint-secrets.ts';
 import { addEndpoint, endpointStatus, updateEndpoint } from '../../../src/features/endpoints/endpoints.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
@@ -16,6 +13,7 @@ import { startTestApi, WABA } from '../api/api-harness.ts';
 import { externalClient } from '../api/external-client.ts';
 import { markupProblems } from '../portal/markup-problems.ts';
 import { addUser, tenantOf } from '../portal/portal-browser.ts';
+import { attemptAt } from './attempt-at.ts';
 
 const BODY = '{"eventType":"test","data":{"text":"grüße 👋"}}';
 const RULES = { allowHttp: true, guard: makeAddressGuard({ allowCidrs: ['127.0.0.0/8'] }) };
@@ -34,24 +32,7 @@ async function startSending(options: { asymmetricSignature?: string } = {}) {
   const tools = { database, secretBox: testSecretBox, urlRules, maxTimeoutMs: 15_000, actor: SYSTEM };
   const { id } = await addEndpoint(tools, WABA, { url: receiver.url, ...options });
   const send = async () => {
-    const [settings] = await loadEndpointSettings(database, [id]);
-    if (settings === undefined) throw new Error('the endpoint is gone');
-    const endpoint = openEndpoint(settings, {
-      secretBox: testSecretBox,
-      defaults: { timeoutMs: 5_000, retryScheduleMs: [], workflows: 'auto' as const },
-    });
-    const uuid = '019aa2b3-7c4d-7e8f-9a0b-1c2d3e4f5061';
-    const delivery = {
-      deliveryId: uuid,
-      eventUuid: uuid,
-      attempts: 0,
-      replay: false,
-      sequence: '1',
-      eventType: 'test',
-      eventId: 'test_1',
-      body: Buffer.from(BODY),
-    };
-    await sendDelivery(sender, endpoint, delivery as never, 5_000);
+    await attemptAt({ database, sender }, id, BODY);
     const { headers, body } = receiver.received.at(-1) ?? fail();
     const list = String(headers['webhook-signature']);
     const timestamp = String(headers['webhook-timestamp']);

@@ -1,6 +1,4 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { openEndpoint } from '../../../src/engine/deliveries/attempt/endpoint-cache.ts';
-import { sendDelivery } from '../../../src/engine/deliveries/attempt/send-delivery.ts';
 import { loadEndpointSettings } from '../../../src/engine/endpoint/endpoint-settings.ts';
 import { addEndpoint, updateEndpoint } from '../../../src/features/endpoints/endpoints.ts';
 import { limitWebhookTargets, webhookTargets } from '../../../src/features/endpoints/webhook-targets.ts';
@@ -13,6 +11,7 @@ import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.
 import { testDatabase } from '../../support/test-database.ts';
 import { startReceiver } from '../../support/webhook-receiver.ts';
 import { addKey, startTestApi, testConfig } from '../api/api-harness.ts';
+import { attemptAt } from './attempt-at.ts';
 
 const WABA = '900000000000101';
 const OTHER_WABA = '900000000000202';
@@ -35,25 +34,7 @@ async function startTwoTenants() {
   const urlRules = { ...RULES, resolve: async () => ['127.0.0.1'] };
   const tools = { database, secretBox: testSecretBox, urlRules, maxTimeoutMs: 15_000, actor: SYSTEM };
   const url = `http://inner.example:${new URL(receiver.url).port}/hook`;
-  const send = async (id: string) => {
-    const [settings] = await loadEndpointSettings(database, [id]);
-    if (settings === undefined) throw new Error('the endpoint is gone');
-    const defaults = { timeoutMs: 5_000, retryScheduleMs: [], workflows: 'auto' as const };
-    const uuid = '019aa2b3-7c4d-7e8f-9a0b-1c2d3e4f5061';
-    const delivery = {
-      deliveryId: uuid,
-      eventUuid: uuid,
-      attempts: 0,
-      replay: false,
-      sequence: '1',
-      eventType: 'test',
-      eventId: 'test_1',
-      body: Buffer.from('{}'),
-    };
-    const endpoint = openEndpoint(settings, { secretBox: testSecretBox, defaults });
-    const { result } = await sendDelivery(sender, endpoint, delivery as never, 5_000);
-    return result.outcome === 'response' ? result.statusCode : result.errorClass;
-  };
+  const send = async (id: string) => await attemptAt({ database, sender }, id);
   const [own, other] = [
     (await addEndpoint(tools, WABA, { url })).id,
     (await addEndpoint(tools, OTHER_WABA, { url })).id,

@@ -1,5 +1,4 @@
 import type { Client } from '@temporalio/client';
-import { Worker } from '@temporalio/worker';
 import { makeNumberActivities } from '../../../src/activities/refresh-numbers.ts';
 import { ACCESS_TOKEN } from '../../../src/features/accounts/access-tokens.ts';
 import { saveWaba } from '../../../src/features/accounts/accounts.ts';
@@ -7,16 +6,9 @@ import { loadConfig } from '../../../src/platform/config/config.ts';
 import type { UpstreamPhoneNumber } from '../../../src/platform/graph/graph-calls.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import {
-  connectTemporal,
-  registerSearchAttributes,
-} from '../../../src/platform/temporal/worker-connection.ts';
-import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
-import { startWorkflowStarter } from '../../../src/platform/temporal/workflow-starter.ts';
-import { TASK_KINDS } from '../../../src/worker/task-kinds.ts';
-import { loadWorkflowBundle } from '../../../src/worker/workflow-bundle.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { testEventIdHash, testSecretBox } from '../../support/test-accounts.ts';
+import { startTaskWorkers } from '../../support/task-workers.ts';
+import { testSecretBox } from '../../support/test-accounts.ts';
 import { createTestDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 
@@ -44,9 +36,6 @@ export const listed = (phoneNumberId: string, verifiedName = 'Fixture Store'): U
 export async function startNumberStack(): Promise<NumberStack> {
   const store = await createTestDatabase(20);
   const config = loadConfig(testSettings(store.url));
-  const { connection, client } = await connectTemporal(config.temporal);
-  await registerSearchAttributes(connection, config.temporal.namespace);
-  const { deliveries: taskQueue, orders } = taskQueues(config.temporal.taskQueuePrefix);
   const lists = new Map<string, () => Promise<UpstreamPhoneNumber[]>>();
   const asked = new Map<string, number>();
   const graph = {
@@ -64,19 +53,7 @@ export async function startNumberStack(): Promise<NumberStack> {
     secretBox: testSecretBox,
     logger: silentLogger,
   });
-  const workers = await Promise.all([
-    Worker.create({ connection, workflowBundle: await loadWorkflowBundle(silentLogger), taskQueue }),
-    Worker.create({ connection, taskQueue: orders, activities }),
-  ]);
-  const running = workers.map((worker) => worker.run());
-  const starter = startWorkflowStarter({
-    database,
-    client,
-    taskQueue,
-    logger: silentLogger,
-    eventIdHash: testEventIdHash(database),
-    kinds: TASK_KINDS,
-  });
+  const { client, taskQueue, stop } = await startTaskWorkers(config, database, { orders: activities });
   return {
     database,
     client,
@@ -84,10 +61,7 @@ export async function startNumberStack(): Promise<NumberStack> {
     answer: (wabaId, list) => void lists.set(wabaId, list),
     asked: (wabaId) => asked.get(wabaId) ?? 0,
     stop: async () => {
-      await starter.stop();
-      for (const worker of workers) worker.shutdown();
-      await Promise.all(running);
-      await connection.close();
+      await stop();
       await store.close();
     },
   };

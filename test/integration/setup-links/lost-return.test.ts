@@ -1,9 +1,7 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { settleLostReturns } from '../../../src/features/setup-links/lost-return.ts';
-import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../support/take-in.ts';
-import { createTestDatabase } from '../../support/test-database.ts';
 import {
   actionsOf,
   authorizedLink,
@@ -13,23 +11,14 @@ import {
   newCustomer,
   newLink,
   run,
-  type SetupStack,
-  setupStack,
+  setupStackOfFile,
   tasksOf,
 } from './setup-stack.ts';
 
 /** The customer has finished upstream's dialog, and the way back from there is lost; upstream's webhook arrives. */
 
-let database: Database;
-let close: () => Promise<void> = async () => {};
-let stack: SetupStack;
-
-beforeAll(async () => {
-  ({ database, close } = await createTestDatabase());
-  stack = setupStack(database);
-});
-beforeEach(async () => await execute(database, 'delete from setup_links'));
-afterAll(() => close());
+const stack = setupStackOfFile();
+beforeEach(async () => await execute(stack.database, 'delete from setup_links'));
 
 const BUSINESS = '710000000000001';
 
@@ -42,12 +31,12 @@ async function shares(wabaId: string, at = Date.now(), event = 'PARTNER_ADDED'):
     changes: [{ field: 'account_update', value }],
   };
   const body = { object: 'whatsapp_business_account', entry: [entry] };
-  await takeIn(database, Buffer.from(JSON.stringify(body)));
+  await takeIn(stack.database, Buffer.from(JSON.stringify(body)));
 }
 
 async function minutePasses(): Promise<void> {
-  await execute(database, `update setup_links set changed_at = changed_at - interval '61 seconds'`);
-  await settleLostReturns(database, 100);
+  await execute(stack.database, `update setup_links set changed_at = changed_at - interval '61 seconds'`);
+  await settleLostReturns(stack.database, 100);
 }
 
 async function inDialog(wanted: Parameters<typeof newLink>[2] = {}) {
@@ -61,7 +50,7 @@ async function connected() {
   const shop = await newCustomer(stack);
   const { id } = await authorizedLink(stack, shop.tenantId, [shop.wabaId]);
   expect(await run(stack, id)).toMatchObject({ end: 'done' });
-  await execute(database, 'delete from setup_links');
+  await execute(stack.database, 'delete from setup_links');
   return shop;
 }
 
@@ -69,7 +58,7 @@ test('the link says that the code is lost, and after a minute it has failed, for
   const { shop, id, token, browser } = await inDialog();
   await shares(shop.wabaId);
   expect(await failureOf(stack, id)).toEqual(['started', 'login', 'code_lost', true]);
-  await settleLostReturns(database, 100);
+  await settleLostReturns(stack.database, 100);
   expect((await linkOf(stack, id)).state).toBe('started');
   expect(await stack.setup.see(browser.own)).toMatchObject({ asks: { for: 'start' }, returnUrl: null });
   await minutePasses();
@@ -131,11 +120,11 @@ test('no other event, no link that was not begun, and none that is over hears of
   const { shop, id } = await inDialog();
   await shares(shop.wabaId, Date.now(), 'PARTNER_REMOVED');
   expect(await linkOf(stack, id)).toMatchObject({ state: 'started', failure: null });
-  await execute(database, `update setup_links set state = 'open'`);
+  await execute(stack.database, `update setup_links set state = 'open'`);
   await shares(shop.wabaId, Date.now() - 1_000);
   expect(await linkOf(stack, id)).toMatchObject({ state: 'open', failure: null });
   await execute(
-    database,
+    stack.database,
     `update setup_links set state = 'started', changed_at = now() - interval '61 minutes'`,
   );
   await shares(shop.wabaId, Date.now() - 2_000);

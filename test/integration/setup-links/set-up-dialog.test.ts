@@ -1,6 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Database } from '../../../src/platform/postgres/database.ts';
-import { createTestDatabase } from '../../support/test-database.ts';
+import { describe, expect, test } from 'vitest';
 import { refusedWith } from './played-upstream.ts';
 import {
   actionsOf,
@@ -10,20 +8,11 @@ import {
   newCustomer,
   newLink,
   run,
-  type SetupStack,
-  setupStack,
+  setupStackOfFile,
   tasksOf,
 } from './setup-stack.ts';
 
-let database: Database;
-let close: () => Promise<void> = async () => {};
-let stack: SetupStack;
-
-beforeAll(async () => {
-  ({ database, close } = await createTestDatabase());
-  stack = setupStack(database);
-});
-afterAll(() => close());
+const stack = setupStackOfFile();
 
 describe('the dialog', () => {
   test('a code that is 31 seconds old is code_expired, and the customer begins again', async () => {

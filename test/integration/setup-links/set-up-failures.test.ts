@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { findWaba } from '../../../src/features/accounts/accounts.ts';
 import { numberPin } from '../../../src/features/accounts/number-pins.ts';
-import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
 import { freshTenant, testSecretBox } from '../../support/test-accounts.ts';
-import { createTestDatabase } from '../../support/test-database.ts';
 import { refusedWith } from './played-upstream.ts';
 import {
   actionsOf,
@@ -16,23 +14,15 @@ import {
   newLink,
   run,
   type SetupStack,
-  setupStack,
+  setupStackOfFile,
   tasksOf,
 } from './setup-stack.ts';
 
-let database: Database;
-let close: () => Promise<void> = async () => {};
-let stack: SetupStack;
-
-beforeAll(async () => {
-  ({ database, close } = await createTestDatabase());
-  stack = setupStack(database);
-});
-afterAll(() => close());
+const stack = setupStackOfFile();
 
 describe('a set-up fails', () => {
   test('a WABA of another tenant: waba_taken, the token is deleted, and nothing else has changed', async () => {
-    const owner = await freshTenant(database);
+    const owner = await freshTenant(stack.database);
     const thief = await newCustomer(stack);
     // Of several numbers none is asked for: nothing of the account is shown.
     stack.upstream.waba(owner.wabaId, { [owner.number]: {}, [owner.secondNumber]: {} });
@@ -42,7 +32,7 @@ describe('a set-up fails', () => {
     const link = await linkOf(stack, id);
     expect(link).toMatchObject({ tokenSealed: null, wabaId: null, phoneNumberId: null, authorizedAt: null });
     expect(link.failure?.message).not.toContain(owner.tenantId);
-    expect(await findWaba(database, owner.wabaId)).toMatchObject({
+    expect(await findWaba(stack.database, owner.wabaId)).toMatchObject({
       tenantId: owner.tenantId,
       accessTokenSealed: null,
     });
@@ -51,13 +41,13 @@ describe('a set-up fails', () => {
   });
 
   test('a number of another WABA here: number_taken, and no WABA is added', async () => {
-    const owner = await freshTenant(database);
+    const owner = await freshTenant(stack.database);
     const thief = await newCustomer(stack);
     stack.upstream.waba(thief.wabaId, { [owner.number]: {} });
     const { id } = await authorizedLink(stack, thief.tenantId, [thief.wabaId]);
     await run(stack, id);
     expect(await failureOf(stack, id)).toEqual(['failed', 'number', 'number_taken', true]);
-    expect(await findWaba(database, thief.wabaId)).toBeNull();
+    expect(await findWaba(stack.database, thief.wabaId)).toBeNull();
   });
 
   test('permissions that are missing, no WABA, no number', async () => {
@@ -115,7 +105,9 @@ describe('a set-up fails', () => {
     expect((await stack.setup.see(own))?.asks).toEqual({ for: 'pin', triesLeft: 2 });
     await stack.setup.givePin(own, '424242');
     expect(await run(stack, id)).toMatchObject({ end: 'done' });
-    expect(await numberPin({ database, secretBox: testSecretBox }, shop.number)).toBe('424242');
+    expect(await numberPin({ database: stack.database, secretBox: testSecretBox }, shop.number)).toBe(
+      '424242',
+    );
   });
 
   test('a third wrong PIN ends it', async () => {
@@ -147,7 +139,7 @@ describe('a set-up fails', () => {
     expect((await stack.setup.see(own))?.asks).toBeNull();
     await expect(stack.setup.retry(own)).rejects.toMatchObject({ code: 'invalid_value' });
     const past = `update setup_links set failure = jsonb_set(failure, '{retryAt}', '"2026-01-01T00:00:00Z"') where id = :id`;
-    await execute(database, past, { id });
+    await execute(stack.database, past, { id });
     await stack.setup.retry(own);
     expect(await run(stack, id)).toMatchObject({ end: 'done' });
   });

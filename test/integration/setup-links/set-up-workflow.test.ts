@@ -1,19 +1,10 @@
 import type { Client } from '@temporalio/client';
-import { Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeSetUpActivities } from '../../../src/activities/set-up-number.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
-import {
-  connectTemporal,
-  registerSearchAttributes,
-} from '../../../src/platform/temporal/worker-connection.ts';
-import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
-import { startWorkflowStarter } from '../../../src/platform/temporal/workflow-starter.ts';
-import { TASK_KINDS } from '../../../src/worker/task-kinds.ts';
-import { loadWorkflowBundle } from '../../../src/worker/workflow-bundle.ts';
-import { silentLogger } from '../../support/silent-logger.ts';
-import { testEventIdHash, testSecretBox } from '../../support/test-accounts.ts';
+import { startTaskWorkers } from '../../support/task-workers.ts';
+import { testSecretBox } from '../../support/test-accounts.ts';
 import { createTestDatabase, drawIdsApart } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
@@ -38,11 +29,6 @@ beforeAll(async () => {
   ({ database } = store);
   await drawIdsApart(database);
   const config = loadConfig(testSettings(store.url));
-  const connected = await connectTemporal(config.temporal);
-  const { connection } = connected;
-  ({ client } = connected);
-  await registerSearchAttributes(connection, config.temporal.namespace);
-  const { deliveries: taskQueue, orders } = taskQueues(config.temporal.taskQueuePrefix);
   stack = setupStack(database);
   const activities = makeSetUpActivities({
     database,
@@ -51,28 +37,9 @@ beforeAll(async () => {
     publicUrl: PUBLIC_URL,
     upstream: { signup: APP, verifyToken: 'verify-me' },
   });
-  const workers = await Promise.all([
-    Worker.create({ connection, workflowBundle: await loadWorkflowBundle(silentLogger), taskQueue }),
-    Worker.create({ connection, taskQueue: orders, activities }),
-  ]);
-  const running = workers.map((worker) => worker.run());
-  const starter = startWorkflowStarter({
-    database,
-    client,
-    taskQueue,
-    logger: silentLogger,
-    eventIdHash: testEventIdHash(database),
-    kinds: TASK_KINDS,
-  });
-  closing.push(
-    () => starter.stop(),
-    async () => {
-      for (const worker of workers) worker.shutdown();
-      await Promise.all(running);
-    },
-    () => connection.close(),
-    () => store.close(),
-  );
+  const workers = await startTaskWorkers(config, database, { orders: activities });
+  ({ client } = workers);
+  closing.push(workers.stop, store.close);
 });
 afterAll(async () => {
   for (const close of closing) await close();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { openAccessToken } from '../../../src/features/accounts/access-tokens.ts';
 import { findWaba, listPhoneNumbers } from '../../../src/features/accounts/accounts.ts';
 import { numberPin } from '../../../src/features/accounts/number-pins.ts';
@@ -7,10 +7,8 @@ import { expireSetupLinks } from '../../../src/features/setup-links/setup-links.
 import { removeTenant, removeWaba } from '../../../src/ops/erasures/account-removal.ts';
 import { readOperationEvents } from '../../../src/ops/feed/operation-events.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
-import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, queryColumn } from '../../../src/platform/postgres/sql.ts';
 import { testSecretBox } from '../../support/test-accounts.ts';
-import { createTestDatabase } from '../../support/test-database.ts';
 import { type CallName, refusedWith } from './played-upstream.ts';
 import {
   actionsOf,
@@ -22,20 +20,11 @@ import {
   newLink,
   revoke,
   run,
-  type SetupStack,
-  setupStack,
+  setupStackOfFile,
   tasksOf,
 } from './setup-stack.ts';
 
-let database: Database;
-let close: () => Promise<void> = async () => {};
-let stack: SetupStack;
-
-beforeAll(async () => {
-  ({ database, close } = await createTestDatabase());
-  stack = setupStack(database);
-});
-afterAll(() => close());
+const stack = setupStackOfFile();
 
 describe('a number is connected', () => {
   test('from the dialog to the end: the tenant has the WABA, the app is subscribed, the number registered', async () => {
@@ -49,14 +38,18 @@ describe('a number is connected', () => {
       phoneNumberId: shop.number,
       tokenSealed: null,
     });
-    expect(await openAccessToken({ database, secretBox: testSecretBox }, shop.wabaId)).toBe(accessToken);
+    expect(await openAccessToken({ database: stack.database, secretBox: testSecretBox }, shop.wabaId)).toBe(
+      accessToken,
+    );
     expect(shop.waba).toMatchObject({
       isSubscribed: true,
       override: 'https://gateway.example/upstream/webhook',
     });
     const registered = shop.waba.numbers.get(shop.number);
     expect(registered).toMatchObject({ isRegistered: true, pin: expect.stringMatching(/^\d{6}$/) });
-    expect(await numberPin({ database, secretBox: testSecretBox }, shop.number)).toBe(registered?.pin);
+    expect(await numberPin({ database: stack.database, secretBox: testSecretBox }, shop.number)).toBe(
+      registered?.pin,
+    );
     const actions = await actionsOf(stack, shop.tenantId);
     expect(actions.filter((one) => /^(setup_link|number|waba)\./.test(one))).toEqual([
       'setup_link.created',
@@ -67,7 +60,7 @@ describe('a number is connected', () => {
     ]);
     expect(await tasksOf(stack, id)).toBe(0);
     const asked = { types: ['setup_link.*', 'number.*'], tenantId: shop.tenantId, after: '0', limit: 100 };
-    const { events } = await readOperationEvents(database, asked);
+    const { events } = await readOperationEvents(stack.database, asked);
     expect(events.map(({ type, wabaId, data }) => ({ type, wabaId, data }))).toEqual(
       ['number.connected', 'setup_link.done'].map((type) => ({
         type,
@@ -92,7 +85,7 @@ describe('a number is connected', () => {
     expect((await linkOf(stack, link.id)).state).toBe('started');
     await stack.setup.giveToken(own, { wabaId: shop.wabaId, accessToken });
     expect(await run(stack, link.id)).toMatchObject({ end: 'done' });
-    expect((await findWaba(database, shop.wabaId))?.tenantId).toBe(shop.tenantId);
+    expect((await findWaba(stack.database, shop.wabaId))?.tenantId).toBe(shop.tenantId);
   });
 
   test('a number that stays in the WhatsApp Business app is not registered; what the app has is copied', async () => {
@@ -137,10 +130,10 @@ describe('a number is connected', () => {
     await stack.setup.choose(own, two.numbers[1] ?? '');
     expect(await run(stack, id)).toMatchObject({ end: 'done' });
     expect(await linkOf(stack, id)).toMatchObject({ wabaId: two.wabaId, phoneNumberId: two.numbers[1] });
-    expect((await listPhoneNumbers(database, two.wabaId)).map((each) => each.phoneNumberId)).toEqual([
+    expect((await listPhoneNumbers(stack.database, two.wabaId)).map((each) => each.phoneNumberId)).toEqual([
       two.numbers[1],
     ]);
-    expect(await findWaba(database, one.wabaId)).toBeNull();
+    expect(await findWaba(stack.database, one.wabaId)).toBeNull();
   });
 
   test('two links of one tenant and one of another go on side by side', async () => {
@@ -155,7 +148,7 @@ describe('a number is connected', () => {
     await Promise.all(links.map(({ link }) => run(stack, link.id)));
     for (const { shop, link } of links) {
       expect((await linkOf(stack, link.id)).state).toBe('done');
-      expect((await findWaba(database, shop.wabaId))?.tenantId).toBe(shop.tenantId);
+      expect((await findWaba(stack.database, shop.wabaId))?.tenantId).toBe(shop.tenantId);
     }
   });
 });
@@ -191,7 +184,9 @@ describe('a step is repeated without harm', () => {
       expect(stack.upstream.count('registerNumber') - before).toBe(
         name === 'registerNumber' || (name === 'readNumberSetup' && nth === 2) ? 0 : 1,
       );
-      expect(await openAccessToken({ database, secretBox: testSecretBox }, shop.wabaId)).toBe(accessToken);
+      expect(await openAccessToken({ database: stack.database, secretBox: testSecretBox }, shop.wabaId)).toBe(
+        accessToken,
+      );
       const actions = await actionsOf(stack, shop.tenantId);
       expect(actions.filter((one) => one === 'number.connected')).toHaveLength(1);
     },
@@ -233,7 +228,7 @@ describe('a link that is over', () => {
     stack.upstream.failNext('readTokenRights', () => revoke(stack, shop.tenantId, own.id));
     expect(await run(stack, id)).toMatchObject({ end: 'over', summary: `${own.id} is revoked.` });
     expect(await linkOf(stack, id)).toMatchObject({ state: 'revoked', tokenSealed: null });
-    expect(await findWaba(database, shop.wabaId)).toBeNull();
+    expect(await findWaba(stack.database, shop.wabaId)).toBeNull();
     expect(await tasksOf(stack, id)).toBe(0);
     await expect(stack.setup.retry(own)).rejects.toMatchObject({ code: 'link_revoked' });
   });
@@ -241,7 +236,9 @@ describe('a link that is over', () => {
   test('an expired link begins nothing', async () => {
     const shop = await newCustomer(stack);
     const { link, token } = await newLink(stack, shop.tenantId);
-    await execute(database, `update setup_links set expires_at = now() where id = :id`, { id: link.id });
+    await execute(stack.database, `update setup_links set expires_at = now() where id = :id`, {
+      id: link.id,
+    });
     await expect(stack.setup.start(token)).rejects.toMatchObject({ code: 'link_expired' });
     const visit = await stack.setup.see({ token, nonceOf: () => undefined });
     expect(visit).toMatchObject({ state: 'expired', refusal: 'link_expired', asks: null });
@@ -252,24 +249,32 @@ describe('a link that is over', () => {
     const shop = await newCustomer(stack);
     const { id, own } = await authorizedLink(stack, shop.tenantId, [shop.wabaId]);
     const { link: open } = await newLink(stack, shop.tenantId);
-    await execute(database, 'update setup_links set expires_at = now() where id = :id', { id });
+    await execute(stack.database, 'update setup_links set expires_at = now() where id = :id', { id });
     // Links of other tests have passed their time too.
-    expect(await expireSetupLinks(database, 100)).toBeGreaterThan(0);
-    expect(await expireSetupLinks(database, 100)).toBe(0);
+    expect(await expireSetupLinks(stack.database, 100)).toBeGreaterThan(0);
+    expect(await expireSetupLinks(stack.database, 100)).toBe(0);
     expect(await linkOf(stack, id)).toMatchObject({ state: 'expired', tokenSealed: null });
     expect(
       (await actionsOf(stack, shop.tenantId)).filter((one) => one === 'setup_link.expired'),
     ).toHaveLength(1);
     // The run that waits is told.
     expect(await run(stack, id)).toMatchObject({ end: 'over', summary: `${own.id} is expired.` });
-    await execute(database, `update setup_links set expires_at = now() - interval '29 days' where id = :id`, {
-      id,
-    });
-    expect(await forgetOldSetupLinks(database, 100)).toBe(0);
-    await execute(database, `update setup_links set expires_at = now() - interval '31 days' where id = :id`, {
-      id,
-    });
-    expect(await forgetOldSetupLinks(database, 100)).toBe(1);
+    await execute(
+      stack.database,
+      `update setup_links set expires_at = now() - interval '29 days' where id = :id`,
+      {
+        id,
+      },
+    );
+    expect(await forgetOldSetupLinks(stack.database, 100)).toBe(0);
+    await execute(
+      stack.database,
+      `update setup_links set expires_at = now() - interval '31 days' where id = :id`,
+      {
+        id,
+      },
+    );
+    expect(await forgetOldSetupLinks(stack.database, 100)).toBe(1);
     expect((await linkOf(stack, open.id)).state).toBe('open');
   });
 
@@ -278,11 +283,13 @@ describe('a link that is over', () => {
     const { id, own } = await authorizedLink(stack, shop.tenantId, [shop.wabaId]);
     stack.upstream.failNext('registerNumber', refusedWith(1));
     expect(await run(stack, id)).toMatchObject({ end: 'failed' });
-    expect(await numberPin({ database, secretBox: testSecretBox }, shop.number)).toMatch(/^\d{6}$/);
-    const tools = { database, actor: OPERATOR_COMMAND };
+    expect(await numberPin({ database: stack.database, secretBox: testSecretBox }, shop.number)).toMatch(
+      /^\d{6}$/,
+    );
+    const tools = { database: stack.database, actor: OPERATOR_COMMAND };
     await removeWaba(tools, shop.wabaId);
     expect((await linkOf(stack, id)).state).toBe('revoked');
-    expect(await numberPin({ database, secretBox: testSecretBox }, shop.number)).toBeNull();
+    expect(await numberPin({ database: stack.database, secretBox: testSecretBox }, shop.number)).toBeNull();
     await expect(stack.setup.retry(own)).rejects.toMatchObject({ code: 'link_revoked' });
     await removeTenant(tools, shop.tenantId);
     await expect(linkOf(stack, id)).rejects.toThrow('there is no link');
@@ -291,7 +298,7 @@ describe('a link that is over', () => {
   test('a suspended tenant connects nothing', async () => {
     const shop = await newCustomer(stack);
     const { token } = await newLink(stack, shop.tenantId);
-    await execute(database, 'update tenants set suspended_at = now() where id = :tenantId', {
+    await execute(stack.database, 'update tenants set suspended_at = now() where id = :tenantId', {
       tenantId: shop.tenantId,
     });
     await expect(stack.setup.start(token)).rejects.toMatchObject({ code: 'tenant_suspended' });
@@ -305,7 +312,9 @@ test('neither the token nor a PIN or code is in any table in the clear', async (
   const dump = async () => {
     const tables = ['setup_links', 'workflow_tasks', 'audit_log', 'wabas', 'phone_numbers'];
     const texts = await Promise.all(
-      tables.map((table) => queryColumn<string>(database, `select row_to_json(t)::text from ${table} t`)),
+      tables.map((table) =>
+        queryColumn<string>(stack.database, `select row_to_json(t)::text from ${table} t`),
+      ),
     );
     return texts.flat().join('\n');
   };

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { expect } from 'vitest';
+import { beforeAll, expect } from 'vitest';
 import { insertTenant } from '../../../src/features/accounts/accounts.ts';
 import { runSetupStep, type SetupProgress } from '../../../src/features/setup-links/run-set-up.ts';
 import { makeSetup, type OwnLink } from '../../../src/features/setup-links/set-up.ts';
@@ -14,6 +14,7 @@ import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query, queryColumn } from '../../../src/platform/postgres/sql.ts';
 import { testSecretBox } from '../../support/test-accounts.ts';
+import { databaseOfFile } from '../../support/test-database.ts';
 import { APP, type PlayedUpstream, playUpstream } from './played-upstream.ts';
 
 const PRODUCT = 'https://crm.example';
@@ -42,6 +43,14 @@ export function setupStack(database: Database, upstream: PlayedUpstream = playUp
     selfCheck: async () => check.found,
   };
   return { database, upstream, setup, tools, check };
+}
+
+/** As `setupStack`, one for the tests of a file: filled before the first of them. */
+export function setupStackOfFile(): SetupStack {
+  const store = databaseOfFile();
+  const stack = {} as SetupStack;
+  beforeAll(() => void Object.assign(stack, setupStack(store.database)));
+  return stack;
 }
 
 /** A tenant of a test, with a WABA at upstream that nobody has here. */

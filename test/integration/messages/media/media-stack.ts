@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import type { Client } from '@temporalio/client';
-import { Worker } from '@temporalio/worker';
 import type { FaultRequest } from '../../../../dev/sandbox/fault-register.ts';
 import type { LoggedRequest } from '../../../../dev/sandbox/upstream-records.ts';
 import { startUpstreamServer } from '../../../../dev/sandbox/upstream-server.ts';
@@ -13,20 +12,12 @@ import { openGraphClient } from '../../../../src/platform/graph/graph-client.ts'
 import { type ObjectStore, openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { execute } from '../../../../src/platform/postgres/sql.ts';
-import {
-  connectTemporal,
-  registerSearchAttributes,
-} from '../../../../src/platform/temporal/worker-connection.ts';
-import { taskQueues } from '../../../../src/platform/temporal/workflow-options.ts';
-import { startWorkflowStarter } from '../../../../src/platform/temporal/workflow-starter.ts';
-import { TASK_KINDS } from '../../../../src/worker/task-kinds.ts';
-import { loadWorkflowBundle } from '../../../../src/worker/workflow-bundle.ts';
 import { silentLogger } from '../../../support/silent-logger.ts';
+import { startTaskWorkers } from '../../../support/task-workers.ts';
 import {
   type FreshTenant,
   freshTenant,
   seedFixtureAccounts,
-  testEventIdHash,
   testSecretBox,
 } from '../../../support/test-accounts.ts';
 import { createTestDatabase, drawIdsApart } from '../../../support/test-database.ts';
@@ -167,33 +158,10 @@ type Tools = Parameters<typeof makeStoreInboundMediaActivities>[0] &
   Parameters<typeof makeEnrichOrderActivities>[0];
 
 async function startMediaWorker(config: Config, database: Database, tools: Tools) {
-  const { connection, client } = await connectTemporal(config.temporal);
-  await registerSearchAttributes(connection, config.temporal.namespace);
-  const workflowBundle = await loadWorkflowBundle(silentLogger);
-  const queues = taskQueues(config.temporal.taskQueuePrefix);
-  const { deliveries: taskQueue, media, orders } = queues;
-  const activities = makeStoreInboundMediaActivities(tools);
-  const workers = await Promise.all([
-    Worker.create({ connection, workflowBundle, taskQueue }),
-    Worker.create({ connection, taskQueue: media, activities }),
-    Worker.create({ connection, taskQueue: orders, activities: makeEnrichOrderActivities(tools) }),
-  ]);
-  const running = workers.map((worker) => worker.run());
-  const starter = startWorkflowStarter({
-    database,
-    client,
-    taskQueue,
-    logger: silentLogger,
-    eventIdHash: testEventIdHash(database),
-    kinds: TASK_KINDS,
+  return await startTaskWorkers(config, database, {
+    media: makeStoreInboundMediaActivities(tools),
+    orders: makeEnrichOrderActivities(tools),
   });
-  const stop = async () => {
-    await starter.stop();
-    for (const worker of workers) worker.shutdown();
-    await Promise.all(running);
-    await connection.close();
-  };
-  return { client, taskQueue, stop };
 }
 
 async function setToken(database: Database, wabaId: string, token: string | null): Promise<void> {

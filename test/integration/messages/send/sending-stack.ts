@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import type { Client } from '@temporalio/client';
-import { Worker } from '@temporalio/worker';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import type { FaultRequest } from '../../../../dev/sandbox/fault-register.ts';
@@ -15,21 +14,9 @@ import { openSendClient } from '../../../../src/platform/graph/graph-client.ts';
 import { openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { execute } from '../../../../src/platform/postgres/sql.ts';
-import {
-  connectTemporal,
-  registerSearchAttributes,
-} from '../../../../src/platform/temporal/worker-connection.ts';
-import { taskQueues } from '../../../../src/platform/temporal/workflow-options.ts';
-import { startWorkflowStarter } from '../../../../src/platform/temporal/workflow-starter.ts';
-import { TASK_KINDS } from '../../../../src/worker/task-kinds.ts';
-import { loadWorkflowBundle } from '../../../../src/worker/workflow-bundle.ts';
 import { silentLogger } from '../../../support/silent-logger.ts';
-import {
-  freshTenant,
-  seedFixtureAccounts,
-  testEventIdHash,
-  testSecretBox,
-} from '../../../support/test-accounts.ts';
+import { startTaskWorkers } from '../../../support/task-workers.ts';
+import { freshTenant, seedFixtureAccounts, testSecretBox } from '../../../support/test-accounts.ts';
 import { createTestDatabase, drawIdsApart } from '../../../support/test-database.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';
@@ -217,37 +204,20 @@ async function startSendWorker(
   config: Config,
   database: Database,
 ): Promise<{ client: Client; stop(): Promise<void> }> {
-  const { connection, client } = await connectTemporal(config.temporal);
-  await registerSearchAttributes(connection, config.temporal.namespace);
-  const workflowBundle = await loadWorkflowBundle(silentLogger);
-  const { deliveries: taskQueue, sends, operations } = taskQueues(config.temporal.taskQueuePrefix);
   const sender = openSendClient(config);
   const objectStore = openObjectStore(config.objectStore);
   const { sending } = config;
   const tools = { database, secretBox: testSecretBox, sender, objectStore, sending, logger: silentLogger };
-  const workers = await Promise.all([
-    Worker.create({ connection, workflowBundle, taskQueue }),
-    Worker.create({ connection, taskQueue: sends, activities: makeSendMessageActivities(tools) }),
-    Worker.create({ connection, taskQueue: operations, activities: makeBroadcastActivities(tools) }),
-  ]);
-  const running = workers.map((worker) => worker.run());
-  const starter = startWorkflowStarter({
-    database,
-    client,
-    taskQueue,
-    logger: silentLogger,
-    eventIdHash: testEventIdHash(database),
-    kinds: TASK_KINDS,
+  const workers = await startTaskWorkers(config, database, {
+    sends: makeSendMessageActivities(tools),
+    operations: makeBroadcastActivities(tools),
   });
   const stop = async () => {
-    await starter.stop();
-    for (const worker of workers) worker.shutdown();
-    await Promise.all(running);
+    await workers.stop();
     await sender.close();
     objectStore.close();
-    await connection.close();
   };
-  return { client, stop };
+  return { client: workers.client, stop };
 }
 
 async function setToken(database: Database, wabaId: string, token: string | null): Promise<void> {
