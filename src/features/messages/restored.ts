@@ -1,7 +1,8 @@
 import { mediaReadyEventId } from '../../engine/deliveries/envelope.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { query, queryColumn } from '../../platform/postgres/sql.ts';
+import { execute, query, queryColumn } from '../../platform/postgres/sql.ts';
 import { insertWorkflowTasks } from '../../platform/temporal/workflow-tasks.ts';
+import type { RecipientKey } from './broadcasts/broadcast-recipients.ts';
 import { markMediaFailed, storeMediaTask } from './media/media.ts';
 import { MEDIA_ERROR_MESSAGES } from './media/media-verdict.ts';
 import { deleteMediaUpload } from './send/media-uploads.ts';
@@ -86,4 +87,39 @@ export async function endSentMessage(database: Database, input: SendMessageInput
   const message = 'The database was restored to a moment before this message was sent.';
   const error = { code: 'outcome_unknown' as const, message, upstream: null };
   await recordUnknown(database, input, error, ['queued', 'sending']);
+}
+
+/** Broadcasts of which recipients have no message. */
+export async function listUnfinished(database: Database): Promise<{ broadcastId: string; wabaId: string }[]> {
+  return await query(
+    database,
+    `select id as "broadcastId", waba_id as "wabaId" from broadcasts b
+      where state in ('draft', 'scheduled', 'running', 'paused')
+        and exists (select from broadcast_recipients r where r.broadcast_id = b.id and r.state = 'pending') order by id`,
+  );
+}
+
+/** Which of these have no message. */
+export async function pendingAmong(
+  database: Database,
+  broadcastId: string,
+  recipientIds: readonly string[],
+): Promise<Set<string>> {
+  const pending = await queryColumn<string>(
+    database,
+    `select id from broadcast_recipients
+      where broadcast_id = :broadcastId and id = any (cast(:recipientIds as bigint[])) and state = 'pending'`,
+    { broadcastId, recipientIds },
+  );
+  return new Set(pending);
+}
+
+/** It had a message that the database does not know, after a restore: it gets no other. */
+export async function noteForgottenMessage(database: Database, key: RecipientKey): Promise<void> {
+  await execute(
+    database,
+    `update broadcast_recipients set state = 'queued'
+      where broadcast_id = :broadcastId and id = :recipientId and state = 'pending'`,
+    key,
+  );
 }

@@ -7,13 +7,14 @@ import {
   findLasting,
   type ListedWorkflow,
   listWorkflows,
-  readWorkflowResult,
   readWorkflowStates,
   terminateRun,
   type WorkflowState,
 } from '../../platform/temporal/workflow-states.ts';
 import { findTasks, listStartedTasks, wakeTask } from '../../platform/temporal/workflow-tasks.ts';
+import { BROADCAST_LOOK } from './broadcasts.ts';
 import type { Look, ReconcileTools, Tally } from './findings.ts';
+import { mayBeOut } from './sent-messages.ts';
 
 const PAGE = 200;
 const CALL_MS = 60_000;
@@ -28,6 +29,7 @@ export const WORKFLOW_LOOKS: readonly Look[] = [
     remedy: 'ended as unknown: they are not sent twice',
     run: lookAtSends,
   },
+  BROADCAST_LOOK,
   {
     kind: 'task_without_workflow',
     what: 'pending work (media, orders, sends, replays, key requests, erasures, alerts, numbers) whose workflow does not run',
@@ -44,43 +46,40 @@ export const WORKFLOW_LOOKS: readonly Look[] = [
 
 type StartedTask = Awaited<ReturnType<typeof listStartedTasks>>[number];
 
-/** They may have been started, and their workflow does not run. */
-async function* unrunTasks({ database, temporal, taskKinds }: ReconcileTools) {
+/** They may have been started. */
+async function* startedTasks({ database, temporal, taskKinds }: ReconcileTools) {
   for (let after: string | null = ''; after !== null; ) {
     const page: StartedTask[] = await listStartedTasks(database, taskKinds, after, PAGE);
     const ids = page.map(({ workflowId }) => workflowId);
     const states = await temporal.use(CALL_MS, (client) => readWorkflowStates(client, ids));
-    for (const task of page) {
-      const state = states.get(task.workflowId) ?? 'none';
-      if (state !== 'running') yield { task, state };
-    }
+    for (const task of page) yield { task, state: states.get(task.workflowId) ?? 'none' };
     after = page.length < PAGE ? null : (page.at(-1)?.workflowId ?? null);
   }
 }
 
 async function lookAtSends(tools: ReconcileTools, tally: Tally): Promise<void> {
-  for await (const unrun of unrunTasks(tools)) {
-    if (!(await wasSent(tools, unrun))) continue;
-    const { workflowId, argument } = unrun.task;
+  for await (const one of startedTasks(tools)) {
+    if (!(await wasSent(tools, one))) continue;
+    const { workflowId, argument } = one.task;
     const { wabaId = '', messageId = '' } = argument;
     if (tools.fix) await endSentMessage(tools.database, { wabaId, messageId });
     tally.found(workflowId, tools.fix);
   }
 }
 
-/** Whether its workflow did not fail: a message must rather be missing than go out twice. */
+/** After a restore nothing runs, and what a run was at when its worker ended was begun after the restored moment. */
 async function wasSent(
-  { temporal }: ReconcileTools,
-  { task, state }: { task: StartedTask; state: WorkflowState },
+  tools: ReconcileTools,
+  { task: { workflowType, workflowId }, state }: { task: StartedTask; state: WorkflowState },
 ): Promise<boolean> {
-  if (task.workflowType !== 'sendMessage' || state !== 'completed') return false;
-  const result = await temporal.use(CALL_MS, (client) => readWorkflowResult(client, task.workflowId));
-  return (result as { outcome?: unknown } | null)?.outcome !== 'failed';
+  if (workflowType !== 'sendMessage' || (state === 'running' && !tools.rewound)) return false;
+  return await mayBeOut(tools, workflowId, state);
 }
 
 async function lookAtTasks(tools: ReconcileTools, tally: Tally): Promise<void> {
   const unrun: StartedTask[] = [];
-  for await (const one of unrunTasks(tools)) {
+  for await (const one of startedTasks(tools)) {
+    if (one.state === 'running') continue;
     // The look before counts what was sent, and the starter comes to tasks without a start.
     if (one.task.starts > 0 && !(await wasSent(tools, one))) unrun.push(one.task);
   }

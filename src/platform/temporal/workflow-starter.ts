@@ -99,10 +99,15 @@ function startOf(
     args: [task.argument],
     typedSearchAttributes: searchAttributes({ tenantId, wabaId: wabaId || null, eventId, eventType }),
     ...(summary !== undefined && { staticSummary: summary }),
-    ...(startsAt !== null && { memo: { [STARTS_AT]: startsAt.toISOString() }, priority: BEHIND_OTHERS }),
+    ...(startsAt !== null && { memo: memoOf(task, startsAt, kind), priority: BEHIND_OTHERS }),
     ...(startDelay > 0 && { startDelay }),
   };
   return { workflowType, options };
+}
+
+function memoOf({ argument }: Pick<TakenTask, 'argument'>, startsAt: Date, kind: TaskKind | undefined) {
+  const listed = (kind?.listed ?? []).flatMap((name) => (name in argument ? [[name, argument[name]]] : []));
+  return { [STARTS_AT]: startsAt.toISOString(), ...Object.fromEntries(listed) };
 }
 
 export type StartTask = (task: WorkflowTask & { tenantId: string }) => Promise<void>;

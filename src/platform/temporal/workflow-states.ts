@@ -48,9 +48,12 @@ export async function findLasting<Run extends { workflowId: string }>(
 
 async function readState(client: Client, workflowId: string): Promise<WorkflowState> {
   const run = await ifOpen(client.workflow.getHandle(workflowId).describe());
-  if (run === null) return 'none';
-  if (run.status.name === 'RUNNING') return 'running';
-  return run.status.name === 'COMPLETED' ? 'completed' : 'ended';
+  return run === null ? 'none' : stateOf(run.status.name);
+}
+
+function stateOf(status: string): WorkflowState {
+  if (status === 'RUNNING') return 'running';
+  return status === 'COMPLETED' ? 'completed' : 'ended';
 }
 
 /** What a call on a run returns; null: Temporal has no such run, or it has ended. */
@@ -71,6 +74,8 @@ export type ListedWorkflow = {
   taskQueue: string;
   startedAt: Date;
   closedAt: Date | null;
+  state: WorkflowState;
+  memo: Readonly<Record<string, unknown>>;
 };
 
 /** The workflows that a query finds, in groups; each page comes in time, or it rejects. */
@@ -83,8 +88,9 @@ export async function* listWorkflows(
   const runs = client.workflow.list({ query })[Symbol.asyncIterator]();
   const next = () => inTime(client, () => runs.next());
   for (let run = await next(); run.done !== true; run = await next()) {
-    const { workflowId, runId, type, taskQueue, startTime, closeTime } = run.value;
-    group.push({ workflowId, runId, type, taskQueue, startedAt: startTime, closedAt: closeTime ?? null });
+    const { workflowId, runId, type, taskQueue, startTime, closeTime, status, memo = {} } = run.value;
+    const times = { startedAt: startTime, closedAt: closeTime ?? null };
+    group.push({ workflowId, runId, type, taskQueue, ...times, state: stateOf(status.name), memo });
     if (group.length < groupSize) continue;
     yield group;
     group = [];
@@ -94,6 +100,25 @@ export async function* listWorkflows(
 
 export async function readWorkflowResult(client: Client, workflowId: string): Promise<unknown> {
   return await client.workflow.getHandle(workflowId).result();
+}
+
+/** PENDING_ACTIVITY_STATE_STARTED */
+const STARTED = 2;
+
+/**
+ * Whether a run carries an activity out, or did until its worker vanished, or has a result of one that no worker took. An activity that waits to
+ * be tried again is none of these.
+ */
+export async function hasCarriedOut(client: Client, workflowId: string): Promise<boolean> {
+  const handle = client.workflow.getHandle(workflowId);
+  const run = await ifOpen(handle.describe());
+  const pending = run?.raw.pendingActivities ?? [];
+  if (pending.length > 0)
+    return pending.some(
+      ({ state, lastFailure }) => state === STARTED || lastFailure?.timeoutFailureInfo != null,
+    );
+  const { events } = await handle.fetchHistory();
+  return (events ?? []).some(({ activityTaskCompletedEventAttributes: ended }) => ended != null);
 }
 
 /** Terminates a run; false: it has ended meanwhile. */

@@ -16,6 +16,8 @@ export type TaskKind = {
   isRestartedEveryMinute?: boolean;
   /** Its room starts it without taking the task; the starter does so when that failed. */
   isStartedByItsRoom?: boolean;
+  /** Members of its argument that Temporal's list of runs has too. */
+  listed?: readonly string[];
 };
 
 /** A workflow that must run to its end: the row stands until the workflow's last activity deletes it. */

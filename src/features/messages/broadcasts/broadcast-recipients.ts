@@ -142,6 +142,7 @@ const OPTED_OUT = `o.error like '{"code":"recipient_opted_out"%'`;
 function judged(rows: string): string {
   return `select r.id, r.recipient, r.ref, r.message_id, o.created_at,
       case when r.state = 'pending' and b.state = 'cancelled' or sm.cancelled_at is not null then 'cancelled'
+           when r.state = 'queued' and r.message_id is null then 'unknown'
            when o.message_id is null or ${OPTED_OUT} then case when r.state = 'pending' then 'pending' else 'suppressed' end
            when o.state in ('queued', 'sending') then 'queued'
            when o.state <> 'accepted' then o.state

@@ -85,7 +85,7 @@ export async function queueMessage(
       await insertWorkflowTasks(trx, [sendMessageTask(wabaId, id)], START_WITHIN_MS);
     } else {
       await insertSchedule(trx, database, { id, wabaId, phoneNumberId, broadcastId, ...schedule });
-      await insertWorkflowTasks(trx, [sendMessageTask(wabaId, id, schedule.sendAt)]);
+      await insertWorkflowTasks(trx, [sendMessageTask(wabaId, id, schedule.sendAt, ofBroadcast)]);
     }
     return id;
   });
