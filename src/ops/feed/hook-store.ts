@@ -9,14 +9,15 @@ export const HOOK_SECRET = sealedSecret({
   rotates: true,
 });
 
-/** A tenant whose event was not accepted: it waits with those behind it, while other tenants' events go on. */
+/** A tenant whose event was not accepted, or that has many: it waits with those behind it, while other tenants' events go on. */
 export type HeldTenant = {
   /** Null: events of the installation. */
   userId: number | null;
   /** Everything of the tenant up to this place was delivered. */
   position: string;
   failures: number;
-  failingSince: string;
+  /** Null: it waits for its turn alone. */
+  failingSince: string | null;
   dueAt: string;
 };
 

@@ -24,6 +24,8 @@ const GIVEN_UP_AFTER_MS = 3 * 86_400_000;
 const EVENTS_AT_ONCE = 100;
 /** With so many, an event of a further tenant holds the whole hook: it is not the events, and attempts stay few. */
 const MOST_HELD = 20;
+/** What a tenant has beyond that, such as an alert for each of its endpoints, waits its turn: others' events go on between. */
+const MOST_IN_TURN = 50;
 
 type Serving = SendingTools & {
   database: Database;
@@ -48,35 +50,42 @@ export async function serveHook(tools: Serving, hook: ClaimedHook, claimedAtMs: 
   if (!isEnabled || dueInMs > 0) return await releaseHook(database, hook, dueInMs);
   const leaseMs = leaseMsFor(tools.timeoutMs);
   const run = { hook, leaseMs, deadlineMs: claimedAtMs + leaseMs };
-  if (!(await sendFeed(tools, run))) return;
-  for (const held of [...hook.held])
-    if (Date.parse(held.dueAt) <= Date.now() && !(await sendHeld(tools, run, held))) return;
+  let due: HeldTenant[];
+  do {
+    if (!(await sendFeed(tools, run))) return;
+    due = hook.held.filter(({ dueAt }) => Date.parse(dueAt) <= Date.now());
+    for (const held of due) if (!(await sendHeld(tools, run, held))) return;
+  } while (due.length > 0 && !tools.stopping.aborted);
   await releaseHook(database, hook, 0);
 }
 
 /** Sends what is behind the place of the hook, but for tenants that are held. False: the lease has ended. */
 async function sendFeed(tools: Serving, run: Run): Promise<boolean> {
   const { hook } = run;
+  const turns = new Map<number | null, number>();
   for (let hasMore = true; hasMore && !tools.stopping.aborted; ) {
     const page = { types: hook.types, tenantId: null, after: hook.position, limit: EVENTS_AT_ONCE };
     const read = await readOperationEvents(tools.database, page);
     for (const event of read.events) {
       if (tools.stopping.aborted) return true;
-      if (hook.held.some(({ userId }) => userId === tenantOf(event))) continue;
+      const userId = tenantOf(event);
+      if (hook.held.some((held) => held.userId === userId)) continue;
+      const turn = (turns.get(userId) ?? 0) + 1;
+      turns.set(userId, turn);
+      if (turn > MOST_IN_TURN && hook.held.length < MOST_HELD) {
+        if (!(await hold(tools, run, event, null))) return false;
+        continue;
+      }
       const verdict = await attemptInTime(tools, run, event);
       if (verdict === null) return false;
-      const position = String(event.sequence);
       if (verdict.kind === 'delivered') {
-        if (!(await note(tools, run, { position }, 'delivered'))) return false;
+        if (!(await note(tools, run, { position: String(event.sequence) }, 'delivered'))) return false;
         continue;
       }
       const delayMs = delayOfTenant(hook, verdict, 1);
-      if (delayMs === null || hook.held.length >= MOST_HELD) return await failHook(tools, hook, verdict);
-      const since = new Date().toISOString();
-      const before = { userId: tenantOf(event), position: String(event.sequence - 1) };
-      const held = { ...before, failures: 1, failingSince: since, dueAt: dueIn(delayMs) };
-      const change = { position, held: [...hook.held, held] };
-      if (!(await note(tools, run, change, { error: verdict.reason }))) return false;
+      const failing = hook.held.filter(({ failingSince }) => failingSince !== null);
+      if (delayMs === null || failing.length >= MOST_HELD) return await failHook(tools, hook, verdict);
+      if (!(await hold(tools, run, event, { delayMs, error: verdict.reason }))) return false;
     }
     if (!(await note(tools, run, { position: read.position }, null))) return false;
     hasMore = read.hasMore;
@@ -84,7 +93,25 @@ async function sendFeed(tools: Serving, run: Run): Promise<boolean> {
   return true;
 }
 
-/** Sends what waits of a tenant, until one is not accepted or it has come up with the hook. False: the lease has ended. */
+/** Lets a tenant wait from an event on, for its turn or because the event failed. False: the lease has ended. */
+async function hold(
+  tools: Serving,
+  run: Run,
+  event: OperationEvent,
+  failed: { delayMs: number; error: string } | null,
+): Promise<boolean> {
+  const held: HeldTenant = {
+    userId: tenantOf(event),
+    position: String(event.sequence - 1),
+    failures: failed === null ? 0 : 1,
+    failingSince: failed === null ? null : new Date().toISOString(),
+    dueAt: dueIn(failed?.delayMs ?? 0),
+  };
+  const change = { position: String(event.sequence), held: [...run.hook.held, held] };
+  return await note(tools, run, change, failed);
+}
+
+/** Sends what waits of a tenant, until one is not accepted, its turn is over or it has come up with the hook. False: the lease has ended. */
 async function sendHeld(tools: Serving, run: Run, held: HeldTenant): Promise<boolean> {
   const { hook } = run;
   const others = hook.held.filter((other) => other !== held);
@@ -95,8 +122,9 @@ async function sendHeld(tools: Serving, run: Run, held: HeldTenant): Promise<boo
     const isUpToDate = BigInt(present.position) >= BigInt(hook.position);
     return await note(tools, run, { held: isUpToDate ? others : [...others, present] }, outcome);
   };
-  while (BigInt(present.position) < BigInt(hook.position) && !tools.stopping.aborted) {
-    const page = { types: hook.types, tenantId, after: present.position, limit: EVENTS_AT_ONCE };
+  let sent = 0;
+  while (sent < MOST_IN_TURN && BigInt(present.position) < BigInt(hook.position) && !tools.stopping.aborted) {
+    const page = { types: hook.types, tenantId, after: present.position, limit: MOST_IN_TURN };
     const read = await readOperationEvents(tools.database, page);
     for (const event of read.events.filter((one) => tenantOf(one) === held.userId)) {
       if (BigInt(event.sequence) > BigInt(hook.position)) break;
@@ -104,13 +132,16 @@ async function sendHeld(tools: Serving, run: Run, held: HeldTenant): Promise<boo
       const verdict = await attemptInTime(tools, run, event);
       if (verdict === null) return false;
       if (verdict.kind === 'delivered') {
-        if (!(await keep({ position: String(event.sequence), failures: 0 }, 'delivered'))) return false;
+        sent += 1;
+        const change = { position: String(event.sequence), failures: 0, failingSince: null };
+        if (!(await keep(change, 'delivered'))) return false;
         continue;
       }
       const failures = present.failures + 1;
       const delayMs = delayOfTenant(hook, verdict, failures);
       if (delayMs === null) return await failHook(tools, hook, verdict);
-      return await keep({ failures, dueAt: dueIn(delayMs) }, { error: verdict.reason });
+      const failingSince = present.failingSince ?? new Date().toISOString();
+      return await keep({ failures, failingSince, dueAt: dueIn(delayMs) }, { error: verdict.reason });
     }
     if (!(await keep({ position: read.position }, null))) return false;
   }

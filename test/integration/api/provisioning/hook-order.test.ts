@@ -1,4 +1,5 @@
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { recordBy, SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { queryValue } from '../../../../src/platform/postgres/sql.ts';
 import {
   answer,
@@ -28,7 +29,7 @@ beforeEach(async () => {
   expect(status).toBe(201);
 });
 
-type Sent = { id: string; sequence: number; tenant: { externalId: string } };
+type Sent = { id: string; type: string; sequence: number; tenant: { externalId: string } };
 
 const accepted = (): Sent[] =>
   receiver.received.filter(({ status }) => status === 200).map(({ body }) => JSON.parse(body));
@@ -123,4 +124,35 @@ test('a hook that refuses everything is tried with events of at most 21 tenants'
     });
   }
   expect(tried()).toBe(21);
+});
+
+test('hundreds of alerts of one tenant let an event of another one through, and all come, in order', async () => {
+  const [noisy = '', other = ''] = await addTenants(2, 0);
+  const userId = async (name: string) => String((await ask('GET', `/tenants/${name}`)).body.userId);
+  const tenantId = await userId(noisy);
+  await ask('PUT', '/operations-hooks/crm', { url: `${receiver.url}/crm`, types: ['*'] });
+  const target = `tenant ${tenantId}`;
+  const change = {
+    tenantId,
+    wabaId: null,
+    action: 'alert.opened',
+    target,
+    detail: { kind: 'endpoint_failing' },
+  };
+  // As when an endpoint of the tenant after the other fails.
+  for (let n = 0; n < 300; n += 1) await recordBy(api.database, SYSTEM, change);
+  await ask('PATCH', `/tenants/${other}`, { businessName: 'Acme at last' });
+  startHooks(api.database, config);
+  const last = (await inFeed(other)).at(-1);
+  await eventually('the other has its event', () => accepted().some(({ id }) => id === last?.id));
+  const before = accepted().slice(
+    0,
+    accepted().findIndex(({ id }) => id === last?.id),
+  );
+  expect(ofTenant(noisy, before).length).toBeLessThan(60);
+  const alerts = () => ofTenant(noisy, accepted()).filter(({ type }) => type === 'alert.opened').length;
+  await eventually('all have come', alerts, { is: 300 });
+  const sequences = ofTenant(noisy, accepted()).map(({ sequence }) => sequence);
+  expect(sequences).toEqual(sequences.toSorted((a, b) => a - b));
+  await eventually('nothing is held', async () => (await hook()).nextAttemptAt, { is: null });
 });
