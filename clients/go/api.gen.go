@@ -1345,10 +1345,10 @@ type NewOptOut struct {
 
 // NewOptOutWords defines model for NewOptOutWords.
 type NewOptOutWords struct {
-	// OptInWords What begins it again; none of the others. Left out: as before.
+	// OptInWords The words that begin it again; none of the others. Left out: as before.
 	OptInWords []string `json:"optInWords,omitempty"`
 
-	// OptOutWords What ends marketing. Left out: as before.
+	// OptOutWords The words that end marketing. Left out: as before.
 	OptOutWords []string `json:"optOutWords,omitempty"`
 }
 

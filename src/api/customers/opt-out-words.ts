@@ -61,8 +61,8 @@ const set = operation({
   tag: 'Opt-outs',
   requests: { words: { optOutWords: ['STOP', 'BAJA'], optInWords: ['START', 'ALTA'] } },
   body: namedClosed('NewOptOutWords', {
-    optOutWords: listOfWords('What ends marketing.', ['STOP', 'BAJA']),
-    optInWords: listOfWords('What begins it again; none of the others.', ['START', 'ALTA']),
+    optOutWords: listOfWords('The words that end marketing.', ['STOP', 'BAJA']),
+    optInWords: listOfWords('The words that begin it again; none of the others.', ['START', 'ALTA']),
   }),
   answers: { 200: { schema: OptOutWords, description: 'The words, each once.' } },
   run: async ({ tools, wabaId }, words) => await setOptOutWords(tools, wabaId, words),

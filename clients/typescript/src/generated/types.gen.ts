@@ -1149,11 +1149,11 @@ export type NewOptOut = {
  */
 export type NewOptOutWords = {
     /**
-     * What ends marketing. Left out: as before.
+     * The words that end marketing. Left out: as before.
      */
     optOutWords?: Array<string>;
     /**
-     * What begins it again; none of the others. Left out: as before.
+     * The words that begin it again; none of the others. Left out: as before.
      */
     optInWords?: Array<string>;
 };

@@ -95,9 +95,9 @@ class NewOptOut(TypedDict):
 
 class NewOptOutWords(TypedDict):
     optOutWords: NotRequired[list[str]]
-    """What ends marketing. Left out: as before."""
+    """The words that end marketing. Left out: as before."""
     optInWords: NotRequired[list[str]]
-    """What begins it again; none of the others. Left out: as before."""
+    """The words that begin it again; none of the others. Left out: as before."""
 
 
 class NewRecipients(TypedDict):
