@@ -9,8 +9,8 @@ export const CALL_STATES = ['ringing', 'accepted', 'failed', 'rejected', 'comple
 
 type CallState = (typeof CALL_STATES)[number];
 
-/** What the reports of a call say together; null: none has said it. */
-type CallFacts = {
+/** What reports of a call say; null: none has said it. */
+export type CallFacts = {
   direction: 'inbound' | 'outbound';
   state: CallState;
   /** When it began, at the earliest that a report names. */

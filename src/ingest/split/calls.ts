@@ -1,3 +1,4 @@
+import type { CallFacts } from '../../features/messages/calls.ts';
 import { items, type JsonNode, member, stringOf, textOf } from '../../platform/json/json-text.ts';
 import { boundedIdOf } from '../../platform/json/storable-text.ts';
 import { type PersonIds, timestampOf, waIdOf } from './item-context.ts';
@@ -35,18 +36,7 @@ function callOf(call: JsonNode, phone: string, user: string): Call | null {
   return at === null || (waId === null && userId === null) ? null : { waId, userId, at };
 }
 
-type CallState = 'ringing' | 'accepted' | 'failed' | 'rejected' | 'completed';
-
-type CallItem = PersonIds & {
-  callId: string;
-  direction: 'inbound' | 'outbound';
-  state: CallState;
-  at: Date | null;
-  startedAt: Date | null;
-  endedAt: Date | null;
-  durationSeconds: number | null;
-  errorCode: number | null;
-};
+type CallItem = PersonIds & CallFacts & { callId: string };
 
 /**
  * Reads the reports of a value of the field `calls`, each of which names its customer: beginnings, ends and statuses. Samples of
@@ -90,7 +80,7 @@ export function readCallItems(value: JsonNode): CallItem[] {
 
 const NOTHING = { at: null, startedAt: null, endedAt: null, durationSeconds: null, errorCode: null };
 
-const STATES: Readonly<Record<string, CallState>> = {
+const STATES: Readonly<Record<string, CallFacts['state']>> = {
   RINGING: 'ringing',
   ACCEPTED: 'accepted',
   REJECTED: 'rejected',
@@ -99,7 +89,7 @@ const STATES: Readonly<Record<string, CallState>> = {
 };
 
 /** Null: it says nothing of how the call went, as that a recording is there. */
-function stateOfEvent(call: JsonNode): CallState | null {
+function stateOfEvent(call: JsonNode): CallFacts['state'] | null {
   const event = stringOf(member(call, 'event'));
   if (event === 'connect' || event === 'call_created') return 'ringing';
   if (event !== 'terminate') return null;

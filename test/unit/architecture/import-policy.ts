@@ -78,7 +78,11 @@ export const NARROWER: Readonly<Record<string, Pick<Rule, 'mayImport' | 'types'>
       'src/platform/event-type.ts',
       'src/platform/phone-number.ts',
     ],
-    types: ['src/features/messages/media/media.ts', 'src/features/messages/orders/orders.ts'],
+    types: [
+      'src/features/messages/calls.ts',
+      'src/features/messages/media/media.ts',
+      'src/features/messages/orders/orders.ts',
+    ],
   },
 };
 
