@@ -150,10 +150,12 @@ async function carryOut(world: World, { what, endpoint: index, choice }: Operati
   }
 }
 
+/** Of two states, each as likely as the others: most rows are queued. */
 async function dropSome({ database, dropped }: World, reason: string): Promise<void> {
   const rows = await query<{ id: string }>(
     database,
-    'select delivery_id as id from delivery_queue order by random() limit 2',
+    `select id from (select distinct on (state) delivery_id as id from delivery_queue order by state, random()) as one_of_each
+      order by random() limit 2`,
   );
   for (const { id } of rows) {
     dropped.add(id);
@@ -222,7 +224,7 @@ async function replaySome(world: World, wabaId: string, choice: number): Promise
   if (choice < 3) return;
   if (choice > 3) await untilAttempted(world, replay);
   await switchReplay(world, replay, 'paused');
-  if (world.dice() < 0.3) await switchReplay(world, replay, 'cancelled');
+  if (world.dice() < 0.5) await switchReplay(world, replay, 'cancelled');
 }
 
 /** Deliveries of one endpoint, so that several stand in each lane of a replay; waits for some. */
