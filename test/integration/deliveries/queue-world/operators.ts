@@ -224,7 +224,7 @@ async function replaySome(world: World, wabaId: string, choice: number): Promise
   if (choice < 3) return;
   if (choice > 3) await untilAttempted(world, replay);
   await switchReplay(world, replay, 'paused');
-  if (world.dice() < 0.5) await switchReplay(world, replay, 'cancelled');
+  if (world.dice() < 0.3) await switchReplay(world, replay, 'cancelled');
 }
 
 /** Deliveries of one endpoint, so that several stand in each lane of a replay; waits for some. */
