@@ -21,6 +21,7 @@ import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 
 export const OPT_OUTS = '/portal/w/:wabaId/opt-outs';
+export const WORDS = `${OPT_OUTS}/words`;
 
 export const OPT_OUT_WORDS: Readonly<Record<OptOutMark['scope'], string>> = {
   marketing: 'marketing messages',
@@ -45,7 +46,7 @@ export function optOutPages(app: PortalApp, context: PortalContext): void {
     lead: 'Customers who want no marketing messages, or no messages at all. Heliograph refuses to send what they do not want.',
     done: { noted: 'The opt-out is noted.', ended: 'The opt-out has ended.', words: 'The words are saved.' },
     actions: (visit) =>
-      visit.mayChange && html`<a class="button" href="${visit.at(`${OPT_OUTS}/words`)}">Words</a>`,
+      visit.mayChange && visit.mayUse(WORDS) && html`<a class="button" href="${visit.at(WORDS)}">Words</a>`,
     add: { label: 'Note an opt-out', path: `${OPT_OUTS}/new` },
     filters: [
       {

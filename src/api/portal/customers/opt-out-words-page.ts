@@ -2,12 +2,12 @@ import { MOST_WORDS, optOutWordsOf, setOptOutWords } from '../../../features/acc
 import { PAGES } from '../access/page-access.ts';
 import { formPage } from '../kits/form-page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { OPT_OUTS, optOutsTrail } from './opt-out-pages.ts';
+import { OPT_OUTS, optOutsTrail, WORDS } from './opt-out-pages.ts';
 
 /** Words by which customers stop and resume marketing. */
 export function optOutWordsPage(app: PortalApp, context: PortalContext): void {
   formPage(app, context, {
-    path: `${OPT_OUTS}/words`,
+    path: WORDS,
     access: PAGES.admin,
     active: 'conversations',
     title: 'Opt-out words',

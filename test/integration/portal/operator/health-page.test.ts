@@ -155,7 +155,7 @@ test('the health page and the page of an endpoint say how much waits, and the la
   expect(page).toContain(`Reason: ${reason}`);
   expect(page).toContain('2 until a probe succeeds');
   expect(page).toMatch(/An endpoint is disabled after 5 days of failures: this one on \d{4}-\d\d-\d\d /);
-  expect(page).toMatch(new RegExp(`In Temporal: <a href="[^"]*/workflows/endpoint%2F${id}"`));
+  expect(page).toMatch(new RegExp(`In Temporal: <a [^>]*href="[^"]*/workflows/endpoint%2F${id}"`));
   const own = (await member.get(`/portal/w/${WABA}/endpoints/${id}`)).body;
   expect(own).toContain(`Reason: ${reason}`);
   expect(own).not.toContain('In Temporal');
