@@ -17,16 +17,25 @@ export function makeReader(
   const received = () => socket.bytesRead ?? 0;
   const before = received();
   let waitedMs = 0;
+  let stopRead: (error: unknown) => void = () => {};
+  let cause: { error: unknown } | null = null;
+  // Once for all reads: a race with a promise that lasts keeps what each read has brought, which is the whole file.
+  cut.catch((error: unknown) => {
+    cause = { error };
+    stopRead(error);
+  });
   return async (read) => {
+    const stopped = Promise.withResolvers<never>();
+    stopRead = stopped.reject;
+    if (cause !== null) stopRead(cause.error);
     const work = read().catch((error: unknown) => {
       throw broken(error);
     });
     const beganAt = performance.now();
-    const late = Promise.withResolvers<never>();
     const leftMs = mayTakeMs(received() - before) - waitedMs;
-    const timer = setTimeout(() => late.reject(tooSlow()), Math.max(leftMs, 0));
+    const timer = setTimeout(() => stopped.reject(tooSlow()), Math.max(leftMs, 0));
     try {
-      return await Promise.race([work, late.promise, cut]);
+      return await Promise.race([stopped.promise, work]);
     } finally {
       clearTimeout(timer);
       waitedMs += performance.now() - beganAt;
