@@ -1,14 +1,10 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { execute } from '../../../../src/platform/postgres/sql.ts';
+import { collectGarbage } from '../../../support/collect-garbage.ts';
 import { addConversation, addKey, NUMBER, startTestApi, WABA } from '../../api/api-harness.ts';
 
 const MESSAGES = 50_000;
 const MIB = 1024 * 1024;
-
-setFlagsFromString('--expose-gc');
-const collectGarbage: () => void = runInNewContext('gc');
 
 /** What is still in use, in MiB. */
 function heapMib(): number {

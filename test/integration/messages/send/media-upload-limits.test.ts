@@ -1,7 +1,5 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { beforeAll, describe, expect, test } from 'vitest';
 import {
   forgetMediaUpload,
@@ -11,13 +9,11 @@ import { openObjectStore } from '../../../../src/platform/object-store/object-st
 import { ObjectStoreUnavailable } from '../../../../src/platform/object-store/store-errors.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { mediaUuidOf } from '../../../../src/platform/public-ids.ts';
+import { collectGarbage } from '../../../support/collect-garbage.ts';
 import { silentLogger } from '../../../support/silent-logger.ts';
 import { sendingStackOfFile } from './sending-stack.ts';
 import { CONTENT_TYPE, END, filePart, nothingIsLeftIn, postForm, rowsIn, storedIn } from './upload-forms.ts';
 import { ask, fileOf, listen, upload } from './uploaded-files.ts';
-
-setFlagsFromString('--expose-gc');
-const collectGarbage: () => void = runInNewContext('gc');
 
 const stack = sendingStackOfFile();
 let url: string;
