@@ -4,14 +4,18 @@ import { connectionOf, direct } from './connection.ts';
 import type { DatabasePool } from './database.ts';
 import { isLockTimeout } from './error-class.ts';
 import { MIGRATION_LOCK } from './migration-lock.ts';
-import { applyFile, FUNCTIONS, noteFile, SCHEMA, type SqlFile } from './migrations/0001-baseline.ts';
+import {
+  applyFile,
+  FUNCTIONS,
+  MIGRATIONS,
+  type Migrations,
+  noteFile,
+  SCHEMA,
+  type SqlFile,
+} from './migrations.ts';
 import { findPrimary } from './primary.ts';
-import { MIGRATIONS, type Migrations } from './schema-state.ts';
 
-/**
- * Explicit list instead of a directory scan: a bundled or type-stripped file name never changes a migration's name.
- * What a later release applied is none of our business: a step back works on its schema.
- */
+/** What a later release applied is none of our business: a step back works on its schema. */
 function knexOptions(migrations: Migrations) {
   const migrationSource: Knex.MigrationSource<string> = {
     getMigrations: async () => Object.keys(migrations),

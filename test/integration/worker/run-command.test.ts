@@ -10,7 +10,7 @@ import { findFreePorts } from '../../../dev/embedded/ports.ts';
 import { startUpstreamServer } from '../../../dev/sandbox/upstream-server.ts';
 import { ACCESS_TOKEN as SEALED_TOKEN } from '../../../src/features/accounts/access-tokens.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
-import { MIGRATIONS } from '../../../src/platform/postgres/schema-state.ts';
+import { MIGRATIONS } from '../../../src/platform/postgres/migrations.ts';
 import { execute, queryColumn } from '../../../src/platform/postgres/sql.ts';
 import { earlierDatabase, WABA } from '../../support/earlier-database.ts';
 import { ACCOUNT, bodyOf, imageMessage, textMessage } from '../../support/load/upstream-bodies.ts';

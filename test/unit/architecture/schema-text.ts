@@ -7,6 +7,6 @@ const MIGRATIONS = 'src/platform/postgres/migrations';
 /** The statements of the first schema and of the migrations after it, each line from its first word on. */
 export function schemaText(): string {
   const root = join(import.meta.dirname, '../../..');
-  const later = globSync(`${MIGRATIONS}/*.ts`, { cwd: root }).toSorted();
+  const later = globSync(`${MIGRATIONS}/0*.sql`, { cwd: root }).toSorted();
   return [`${MIGRATIONS}/schema.sql`, ...later].map(repositoryFile).join('\n').replace(/^ +/gm, '');
 }

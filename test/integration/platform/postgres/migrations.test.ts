@@ -1,12 +1,11 @@
-import type { Knex } from 'knex';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
-import { createIndexConcurrently } from '../../../../src/platform/postgres/concurrent-index.ts';
 import { cutConnection } from '../../../../src/platform/postgres/connection.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { migrate, OtherBaselineError } from '../../../../src/platform/postgres/migrate.ts';
 import { MIGRATION_LOCK } from '../../../../src/platform/postgres/migration-lock.ts';
-import { MIGRATIONS, readSchemaState } from '../../../../src/platform/postgres/schema-state.ts';
+import { MIGRATIONS, migrationOf } from '../../../../src/platform/postgres/migrations.ts';
+import { readSchemaState } from '../../../../src/platform/postgres/schema-state.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { schemaDigest } from '../../../support/schema-digest.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../../support/test-accounts.ts';
@@ -21,9 +20,8 @@ async function noteOther(database: Database, name: string): Promise<void> {
 }
 
 /** A migration as an expanding one is: what the version before can ignore. */
-const columnOf = (table: string, column: string) => ({
-  up: (knex: Knex) => knex.raw(`alter table ${table} add column ${column} text`),
-});
+const columnOf = (table: string, column: string) =>
+  migrationOf({ text: `alter table ${table} add column ${column} text;` });
 
 describe('migrations', () => {
   test('run again change nothing; on an empty database all are done, and give the same schema', async () => {
@@ -134,10 +132,9 @@ describe('migrations', () => {
 
   test('make an index anew whose making was cut off, while its table is written to', async () => {
     const { database } = await testDatabase();
-    const index = {
-      config: { transaction: false },
-      up: (knex: Knex) => createIndexConcurrently(knex, 'tenants_by_name', 'on tenants (business_name)'),
-    };
+    const index = migrationOf({
+      text: 'create index concurrently tenants_by_name on tenants (business_name);',
+    });
     const migrations = { ...MIGRATIONS, '9000-index': index };
     // What a concurrent index that was cancelled leaves behind.
     await database.raw('create index tenants_by_name on tenants (business_name)');

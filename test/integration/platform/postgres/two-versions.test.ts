@@ -28,11 +28,10 @@ function makeNextVersion(): string {
     expect(text, path).toContain(from);
     writeFileSync(file, text.replace(from, to));
   };
-  const migration = `'9000-next': {
-    up: (knex: Knex) => knex.raw('alter table worker_processes add column version text'),
-  },`;
-  const end = '\n};\n\nexport type SchemaState';
-  change('schema-state.ts', end, `\n  ${migration}${end}`);
+  writeFileSync(
+    join(directory, 'src/platform/postgres/migrations/9000-next.sql'),
+    'alter table worker_processes add column version text;',
+  );
   change('worker-processes.ts', '(id, recent_attempts', '(version, id, recent_attempts');
   change('worker-processes.ts', 'values (:id,', `values ('next', :id,`);
   return directory;

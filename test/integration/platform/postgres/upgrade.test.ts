@@ -5,7 +5,7 @@ import { switchReplay } from '../../../../src/features/replays/replays.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { migrate } from '../../../../src/platform/postgres/migrate.ts';
-import { MIGRATIONS } from '../../../../src/platform/postgres/schema-state.ts';
+import { MIGRATIONS } from '../../../../src/platform/postgres/migrations.ts';
 import { queryColumn, queryValue } from '../../../../src/platform/postgres/sql.ts';
 import {
   earlierDatabase,

@@ -1,6 +1,0 @@
-import type { Knex } from 'knex';
-
-/** How many messages a second upstream allows a number; null: it did not say. */
-export async function up(knex: Knex): Promise<void> {
-  await knex.raw('alter table phone_numbers add upstream_per_second integer check (upstream_per_second > 0)');
-}

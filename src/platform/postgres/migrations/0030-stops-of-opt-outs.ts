@@ -1,9 +1,0 @@
-import type { Knex } from 'knex';
-
-/** A resume that comes late ends the stops before it, and none of those after it. */
-export async function up(knex: Knex): Promise<void> {
-  await knex.raw(`
-    -- When upstream reported stops that no resume has ended, the earliest ones; null: none, or noted by an earlier release.
-    alter table opt_outs add column if not exists stopped_at timestamptz[];
-  `);
-}

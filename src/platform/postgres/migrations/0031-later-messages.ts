@@ -1,9 +1,0 @@
-import type { Knex } from 'knex';
-
-/** A scheduled message has the place in its conversation at which it was stored, and is sent later. */
-export async function up(knex: Knex): Promise<void> {
-  await knex.raw(`
-    -- The scheduled message that was sent last, and when.
-    alter table conversations add column if not exists last_later_id bigint, add column if not exists last_later_at timestamptz
-  `);
-}
