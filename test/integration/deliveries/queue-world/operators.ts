@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { findSubscribers, publishTo } from '../../../../src/engine/deliveries/publish.ts';
 import { releaseReservedEvent } from '../../../../src/engine/deliveries/release-event.ts';
 import type { OrderScope } from '../../../../src/engine/endpoint/endpoint-settings.ts';
+import { claimOne } from '../../../../src/engine/queue/claim-one.ts';
 import { lockLanes } from '../../../../src/engine/queue/order-scope.ts';
 import { lockPublishing } from '../../../../src/engine/queue/publishing-locks.ts';
 import { dropWaiting, removeDelivery } from '../../../../src/engine/queue/remove.ts';
@@ -25,7 +26,7 @@ import { isLockTimeout } from '../../../../src/platform/postgres/error-class.ts'
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { publicDeliveryId } from '../../../../src/platform/public-ids.ts';
 import { RequestError } from '../../../../src/platform/request-input.ts';
-import { carry, newRun } from './workers.ts';
+import { carry, LONG_MS, newRun } from './workers.ts';
 import { SET_SCOPE, WABAS, type World } from './world.ts';
 
 /** A body of upstream: its items by ordering key; `beside`: not by intake, but by media or sends. */
@@ -93,22 +94,22 @@ export async function releaseOne({ database, reserved, dice }: World): Promise<b
   return true;
 }
 
-const OPERATIONS = [
+export const OPERATIONS = [
   'drop',
-  'give up',
   'empty',
   'pause',
   'enable',
   'scope',
   'replay',
+  'switch replay',
+  'pause replay',
+  'pause attempted replay',
+  'cancel paused replay',
   'retry',
+  'bring forward',
   'test',
   'remove',
 ] as const;
-/** How often each is chosen. */
-export const CHOICES = OPERATIONS.flatMap((what) =>
-  Array<typeof what>(what === 'scope' || what === 'replay' ? 6 : what === 'enable' ? 2 : 1).fill(what),
-);
 
 export type Operation = { what: (typeof OPERATIONS)[number]; endpoint: number; choice: number };
 
@@ -119,13 +120,15 @@ export async function operate(world: World, operation: Operation): Promise<void>
   });
 }
 
-async function carryOut(world: World, { what, endpoint: index, choice }: Operation): Promise<void> {
+async function carryOut(world: World, operation: Operation): Promise<void> {
   const { database } = world;
+  const { what, endpoint: index, choice } = operation;
+  if (what === 'drop') return await dropSome(world);
+  if (what.endsWith('replay')) return await replaySome(world, operation);
   const endpoint = world.endpoints[index];
   if (endpoint === undefined || endpoint.removed) return;
   const { id, wabaId, url } = endpoint;
   const tools = { database, actor: SYSTEM };
-  if (what === 'drop' || what === 'give up') return await dropSome(world, what);
   if (what === 'empty') {
     world.dropped.add(id);
     await dropWaiting(database, id, { reason: 'emptied by a test' });
@@ -134,10 +137,9 @@ async function carryOut(world: World, { what, endpoint: index, choice }: Operati
   if (pauses) await holdEndpoint(tools, wabaId, { id, mode: 'paused', reason: '' });
   if (what === 'scope') await wantScope(world, id, choice % 3);
   if (what === 'enable') await enableEndpoint(tools, wabaId, { id, waiting: 'send', by: 'a test' });
-  if (what === 'replay') await replaySome(world, wabaId, choice);
-  if (what === 'retry' && choice < 3) await retryEndpoint(tools, wabaId, id);
+  if (what === 'retry') await retryEndpoint(tools, wabaId, id);
   // As the loop does when the endpoint is back.
-  if (what === 'retry' && choice >= 3)
+  if (what === 'bring forward')
     await bringForward(database, id, { soonSeconds: 0, mayGoOn: async () => true });
   if (what === 'test') {
     const tenant = { id: '1', businessName: 'x' };
@@ -150,16 +152,15 @@ async function carryOut(world: World, { what, endpoint: index, choice }: Operati
   }
 }
 
-/** Of two states, each as likely as the others: most rows are queued. */
-async function dropSome({ database, dropped }: World, reason: string): Promise<void> {
+/** One of each state. */
+async function dropSome({ database, dropped }: World): Promise<void> {
   const rows = await query<{ id: string }>(
     database,
-    `select id from (select distinct on (state) delivery_id as id from delivery_queue order by state, random()) as one_of_each
-      order by random() limit 2`,
+    'select distinct on (state) delivery_id as id from delivery_queue order by state, random()',
   );
   for (const { id } of rows) {
     dropped.add(id);
-    await database.transaction((trx) => removeDelivery(trx, id, reason));
+    await database.transaction((trx) => removeDelivery(trx, id, 'dropped by a test'));
   }
 }
 
@@ -203,56 +204,69 @@ async function changeScope({ database, endpoints }: World, id: string, scope: Or
 const LOOKS = 100;
 const LOOK_MS = 4;
 
-/** Begins a replay of what is settled, or pauses, resumes or cancels one. */
-async function replaySome(world: World, wabaId: string, choice: number): Promise<void> {
-  const { database, replays } = world;
-  const running = replays[Math.floor(world.dice() * replays.length)];
-  if (running !== undefined && choice < 3) {
-    return await switchReplay(
-      world,
-      running,
-      (['paused', 'running', 'cancelled'] as const)[choice] ?? 'running',
-    );
+/** Begins a replay of what is settled, and pauses or cancels it at once or in the middle; or switches one that began earlier. */
+async function replaySome(world: World, { what, choice }: Operation): Promise<void> {
+  if (what === 'switch replay') {
+    const earlier = world.replays[Math.floor(world.dice() * world.replays.length)];
+    const state = (['paused', 'running', 'cancelled'] as const)[choice % 3] ?? 'running';
+    if (earlier !== undefined) await switchReplay(world, earlier, state);
+    return;
   }
-  const settled = await settledOf(world, wabaId);
-  if (settled.length === 0) return;
-  const deliveryIds = settled.map(({ id }) => publicDeliveryId(id));
-  const { replayId } = await startReplay({ database, actor: SYSTEM }, wabaId, { deliveryIds }, 'test');
+  const settled = await settledOf(world);
+  const [first] = settled;
+  if (first === undefined) return;
+  const { id, wabaId } = first;
+  const tools = { database: world.database, actor: SYSTEM };
+  // Nothing of it is attempted before it is paused.
+  const isHeld = what === 'pause replay' || what === 'cancel paused replay';
+  if (isHeld) await holdEndpoint(tools, wabaId, { id, mode: 'paused', reason: '' });
+  const deliveryIds = settled.map(({ deliveryId }) => publicDeliveryId(deliveryId));
+  const { replayId } = await startReplay(tools, wabaId, { deliveryIds }, 'test');
   const replay = { wabaId, replayId, cancelled: false };
-  replays.push(replay);
+  world.replays.push(replay);
   await queuePages(world);
-  if (choice < 3) return;
-  if (choice > 3) await untilAttempted(world, replay);
+  if (what === 'replay') return;
+  if (what === 'pause attempted replay') return await pauseAttempted(world, replay);
   await switchReplay(world, replay, 'paused');
-  if (world.dice() < 0.3) await switchReplay(world, replay, 'cancelled');
+  if (what === 'cancel paused replay') await switchReplay(world, replay, 'cancelled');
+  await enableEndpoint(tools, wabaId, { id, waiting: 'send', by: 'a test' });
 }
 
 /** Deliveries of one endpoint, so that several stand in each lane of a replay; waits for some. */
-async function settledOf({ database }: World, wabaId: string): Promise<{ id: string }[]> {
+async function settledOf({ database }: World): Promise<{ id: string; wabaId: string; deliveryId: string }[]> {
   for (let look = 1; look < LOOKS; look += 1) {
-    const settled = await query<{ id: string }>(
+    const settled = await query<{ id: string; wabaId: string; deliveryId: string }>(
       database,
       `with settled as (
-         select id, endpoint_id from deliveries where waba_id = :wabaId and state in ('delivered', 'failed') and replay_id is null)
-       select id from settled where endpoint_id = (select endpoint_id from settled order by random() limit 1) limit 20`,
-      { wabaId },
+         select * from deliveries d where state in ('delivered', 'failed') and replay_id is null
+            and exists (select from webhook_endpoints e where e.id = d.endpoint_id))
+       select endpoint_id as id, waba_id as "wabaId", id as "deliveryId" from settled
+        where endpoint_id = (select endpoint_id from settled group by endpoint_id having count(*) > 4 order by random() limit 1)
+        limit 20`,
     );
-    if (settled.length > 4) return settled;
+    if (settled.length > 0) return settled;
     await sleep(LOOK_MS);
   }
   return [];
 }
 
-/** Until a head of the replay is being attempted before others of its lane, if any is soon: replays come after first attempts. */
-async function untilAttempted({ database }: World, { replayId }: { replayId: string }): Promise<void> {
+/** Pauses a replay while the head of a lane is being attempted, if any is due soon: replays come after first attempts. */
+async function pauseAttempted(world: World, replay: World['replays'][number]): Promise<void> {
+  const { database, dice } = world;
   for (let look = 1; look < LOOKS; look += 1) {
-    const heads = await query(
+    const [head] = await query<{ deliveryId: string; deliveryDay: string }>(
       database,
-      `select 1 from delivery_queue h join delivery_queue b on b.endpoint_id = h.endpoint_id and b.lane = h.lane and b.state = 'queued'
-        where h.state = 'claimed' and h.lane like 'replay/' || :replayId || '/%' limit 1`,
-      { replayId },
+      `select h.delivery_id as "deliveryId", h.delivery_day as "deliveryDay"
+         from delivery_queue h join delivery_queue b on b.endpoint_id = h.endpoint_id and b.lane = h.lane and b.state = 'queued'
+        where h.state = 'due' and h.lane like 'replay/' || :replayId || '/%' limit 1`,
+      replay,
     );
-    if (heads.length > 0) return;
+    const run = { ...newRun(dice), fate: 'works' as const, leaseMs: LONG_MS };
+    const one = head === undefined ? null : await claimOne(database, { ...head, ...run });
+    if (one?.kind === 'claimed') {
+      await switchReplay(world, replay, 'paused');
+      return await carry(world, [one.delivery], run);
+    }
     await sleep(LOOK_MS);
   }
 }

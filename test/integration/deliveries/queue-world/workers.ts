@@ -21,7 +21,7 @@ import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { dueShares } from '../../../support/due-shares.ts';
 import { look, type World } from './world.ts';
 
-const LONG_MS = 60_000;
+export const LONG_MS = 60_000;
 const SHORT_MS = 40;
 
 /** What becomes of a process that has claims: it settles them, vanishes, or freezes until they are others'. */
