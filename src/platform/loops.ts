@@ -31,7 +31,7 @@ export const LOOPS = {
   'order-release': { pollMs: 1_000, leaderOnly: true },
   'closing-windows': { pollMs: 10_000, leaderOnly: true },
   'session-workflow': { pollMs: 5_000, needsTemporal: true },
-  'delivery-sweeper': { pollMs: 5_000 },
+  'delivery-sweeper': { pollMs: 5_000, leaderOnly: true },
   'run-upkeep': { pollMs: 30_000, leaderOnly: true, needsTemporal: true },
   'trouble-watch': { pollMs: 1_000, needsTemporal: true },
   heartbeat: { pollMs: 1_000 },

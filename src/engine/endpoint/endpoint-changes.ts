@@ -1,17 +1,13 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { query, queryColumn } from '../../platform/postgres/sql.ts';
+import { query, queryColumn, queryOnly } from '../../platform/postgres/sql.ts';
 import type { EndpointMode } from './endpoint-settings.ts';
 
 /** A change is visible later than it is dated. */
 export const CHANGE_LAG_SECONDS = 30;
 
-/** SQL: whether an endpoint was changed lately, or fails, or was failing until lately. */
+/** SQL: whether an endpoint was changed lately. */
 export const HAS_CHANGED = ['webhook_endpoints where updated_at', 'endpoint_health where mode_changed_at']
   .map((dated) => `exists (select from ${dated} > now() - interval '${CHANGE_LAG_SECONDS + 1} seconds')`)
-  .concat(
-    `exists (select from endpoint_health where failing_since is not null and mode in ('open', 'probing'))`,
-    `exists (select from endpoint_health where failing_notified and failing_since is null and mode = 'open')`,
-  )
   .join(' or ');
 
 /** How an endpoint changed by its own attempts. What users switch is not recorded. */
@@ -73,6 +69,23 @@ const QUIET_CHANGES = {
     condition: 'h.failing_notified and h.failing_since is null',
   },
 } as const;
+
+/** In one look, what there is to do of endpoints that fail, or that do no longer. */
+export async function findSlowWork(
+  database: Database,
+  disableAfterHours: number,
+): Promise<{ disable: boolean; failing: boolean; recovered: boolean }> {
+  const anyOpen = (condition: string) =>
+    `exists (select from endpoint_health h where h.mode = 'open' and ${condition})`;
+  return await queryOnly(
+    database,
+    `select exists (select from endpoint_health where mode in ('open', 'probing')
+                       and failing_since < now() - :disableAfterHours * interval '1 hour') as disable,
+            ${anyOpen(QUIET_CHANGES.failing.condition)} as failing,
+            ${anyOpen(QUIET_CHANGES.recovered.condition)} as recovered`,
+    { disableAfterHours },
+  );
+}
 
 /** The others are noted in a later turn. */
 const MOST_AT_ONCE = 1_000;

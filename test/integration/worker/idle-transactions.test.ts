@@ -4,7 +4,9 @@ import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query, queryOnly } from '../../../src/platform/postgres/sql.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { newQueuedRow, queueRows } from '../../support/queued-rows.ts';
 import { openDeliveries, receivingTenant } from '../../support/receiving-tenant.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { answer, eventually } from '../../support/webhook-receiver.ts';
@@ -42,8 +44,25 @@ async function startWorkers(url: string, count: number): Promise<WorkerProcess[]
 /** A further one: its heartbeat every two seconds, and looks every ten. */
 const MOST_PER_SECOND = { first: 5, further: 1 };
 
-test('an idle worker begins few transactions, and of several all but the leader fewer', async () => {
+/** An endpoint that fails; what waits for its next retry holds up another of its lane. */
+async function failingEndpoint(database: Database): Promise<void> {
+  await seedFixtureAccounts(database);
+  const { id } = await addEndpoint(database, '900000000000101', 'https://fails.example');
+  await queueRows(database, [newQueuedRow(id, 'one lane'), newQueuedRow(id, 'one lane')]);
+  await database.raw(
+    `update delivery_queue set state = 'retrying', attempts = 1, first_failed_at = now(), blocks = 'other',
+            next_attempt_at = now() + interval '1 hour' where state = 'due'`,
+  );
+  const past = `now() - interval '10 minutes'`;
+  await database.raw(`update webhook_endpoints set updated_at = ${past}`);
+  await database.raw(
+    `update endpoint_health set failing_since = ${past}, mode_changed_at = ${past}, failing_notified = true`,
+  );
+}
+
+test('an idle worker begins few transactions while an endpoint fails, and of several all but the leader fewer', async () => {
   const { database, url } = await testDatabase();
+  await failingEndpoint(database);
   await startWorkers(url, 1);
   // What is done once after the start is done.
   await sleep(10_000);

@@ -65,12 +65,20 @@ export function startRetryRelease(tools: UpkeepTools): Loop {
 const RELEASES = 5_000;
 const STEPS_ASIDE = 50;
 
-/** Brings back what got stuck: claims of processes that died, and lanes behind a head that fails for too long. */
-export function startSweeper({ database, logger, loop, blockLimitHours, workWatch }: UpkeepTools): Loop {
+/** In one process of all: brings back what got stuck: claims of processes that died, and lanes behind a head that fails for too long. */
+export function startSweeper({
+  database,
+  logger,
+  loop,
+  blockLimitHours,
+  isLeader,
+  workWatch,
+}: UpkeepTools): Loop {
   const sweep = makeSweep(RELEASES);
   return startLoop({
     name: 'delivery-sweeper',
     logger,
+    isLeader,
     work: { watch: workWatch, hasWork: HAS_STUCK },
     turn: async () => {
       const released = await sweep((range) => releaseExpired(database, range));

@@ -1,7 +1,12 @@
 import { type Loop, startLoop } from '../../../platform/loop.ts';
 import { IDLE_POLL_MS, LOOPS } from '../../../platform/loops.ts';
 import { LastStatements } from '../../../platform/postgres/database.ts';
-import { CHANGE_LAG_SECONDS, HAS_CHANGED, noteQuietChanges } from '../../endpoint/endpoint-changes.ts';
+import {
+  CHANGE_LAG_SECONDS,
+  findSlowWork,
+  HAS_CHANGED,
+  noteQuietChanges,
+} from '../../endpoint/endpoint-changes.ts';
 import {
   addEndpointCounts,
   disableEndpoint,
@@ -44,11 +49,10 @@ export function startEndpointKeeper(tools: EndpointKeeperTools): Loop {
     logger: tools.logger,
     work: { watch: tools.workWatch, hasWork: HAS_CHANGED, idlePollMs: () => LOOPS['endpoint-keeper'].pollMs },
     turn: async (isIdle) => {
-      const mayFind = !isIdle || turns % IDLE_EVERY === 0;
-      if (mayFind) await applyChanges();
+      if (!isIdle || turns % IDLE_EVERY === 0) await applyChanges();
       tools.limiter.forgetUnused();
       await storeHealth();
-      if (turns % SLOW_EVERY === 0 && mayFind && tools.isLeader()) await slowWork(tools);
+      if (turns % SLOW_EVERY === 0 && tools.isLeader()) await slowWork(tools);
       turns += 1;
       return false;
     },
@@ -102,11 +106,12 @@ function makeHealthStore({ database, health, retryScheduleMs, troubleWatch }: En
 }
 
 async function slowWork({ database, logger, disableAfterHours }: EndpointKeeperTools): Promise<void> {
-  for (const endpointId of await findFailingFor(database, disableAfterHours)) {
+  const work = await findSlowWork(database, disableAfterHours);
+  for (const endpointId of work.disable ? await findFailingFor(database, disableAfterHours) : []) {
     const reason = `every attempt failed for ${disableAfterHours} hours`;
     await database.transaction((trx) => disableEndpoint(trx, endpointId, { version: null, reason }));
     logger.info({ endpointId }, 'an endpoint was disabled: it only failed for days; its events are kept');
   }
-  await noteQuietChanges(database, 'failing');
-  await noteQuietChanges(database, 'recovered');
+  if (work.failing) await noteQuietChanges(database, 'failing');
+  if (work.recovered) await noteQuietChanges(database, 'recovered');
 }
