@@ -1,5 +1,6 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
+import { LAST_RECIPIENT } from '../features/messages/broadcasts/broadcast-recipients.ts';
 import {
   type BroadcastStep,
   endCancelled,
@@ -12,7 +13,7 @@ import {
   type BroadcastState,
   findBroadcast,
 } from '../features/messages/broadcasts/broadcast-store.ts';
-import type { Database } from '../platform/postgres/database.ts';
+import type { BroadcastTools } from '../features/messages/broadcasts/send-to-recipients.ts';
 import { awaitingDatabase, notYet, withHeartbeat } from '../platform/temporal/activity-kit.ts';
 
 /** How far a broadcast is; `pausedBecause` where it paused itself. */
@@ -21,6 +22,8 @@ export type BroadcastProgress = {
   recipients: number;
   pending: number;
   pausedBecause: string | null;
+  /** The last recipient of the next part; null: there is none. Earlier versions had no parts. */
+  nextUpTo?: string | null;
 };
 
 export type SendBroadcastInput = BroadcastIds;
@@ -29,28 +32,31 @@ export type BroadcastActivities = ReturnType<typeof makeBroadcastActivities>;
 
 const TYPE = 'NotYetSent';
 const LOOK_AGAIN_MS = 15_000;
-/** How often a run tells how far it is: a fiftieth of its recipients, or so many. */
-const REPORTS = 50;
-const LEAST_REPORTED = 500;
+/** An attempt ends by then, and the next goes on. */
+const ATTEMPT_MS = 60_000;
 
-export function makeBroadcastActivities({ database }: { database: Database }) {
+export function makeBroadcastActivities(tools: BroadcastTools) {
+  const { database } = tools;
   return {
     /**
-     * Gives recipients their messages until the broadcast is through, paused or cancelled, or has come much further than `reported`. While enough of
-     * them wait for their turn it fails, benignly, with the wait until it looks again.
+     * Sends the messages of the recipients up to `upTo`, until the broadcast is paused or cancelled, or all have theirs. While it has to wait it fails,
+     * benignly, with the wait until it looks again.
      */
-    queueBroadcast: (input: SendBroadcastInput & { reported: number }): Promise<BroadcastProgress> =>
+    queueBroadcast: (input: SendBroadcastInput & { upTo?: string | null }): Promise<BroadcastProgress> =>
       withHeartbeat(() =>
         awaitingDatabase(TYPE, async () => {
-          const beat = () => Context.current().heartbeat();
-          const { broadcast, waitMs } = known(
-            input,
-            await stepBroadcast(database, input, { onMessage: beat }),
-          );
-          const much = Math.max(LEAST_REPORTED, broadcast.recipients / REPORTS);
-          if (waitMs === null || broadcast.recipients - broadcast.pending - input.reported >= much)
-            return progressOf(broadcast);
-          throw notYet(TYPE, summaryOf(broadcast), waitMs);
+          const { cancellationSignal: signal, heartbeat } = Context.current();
+          const endsAtMs = performance.now() + ATTEMPT_MS;
+          // Runs of earlier versions have no parts.
+          const { upTo = LAST_RECIPIENT } = input;
+          const pass = { upTo, endsAtMs, signal };
+          for (;;) {
+            const step = await stepBroadcast(tools, input, { ...pass, onMessage: () => heartbeat() });
+            const { broadcast, waitMs, nextUpTo } = known(input, step);
+            if (waitMs === null) return { ...progressOf(broadcast), nextUpTo };
+            if (waitMs > 0 || signal.aborted || performance.now() > endsAtMs)
+              throw notYet(TYPE, summaryOf(broadcast), Math.max(waitMs, 1));
+          }
         }),
       ),
 

@@ -1,29 +1,24 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
-import { giveUpSend, makeSend, type SendResult } from '../features/messages/send/make-send.ts';
+import { giveUpSend, type SendResult, type SendRun } from '../features/messages/send/make-send.ts';
 import type { SendMessageInput } from '../features/messages/send/record-send.ts';
-import { makeTemplateCategories } from '../features/messages/send/template-categories.ts';
-import {
-  later,
-  makeMediaSlots,
-  type SendMessageTools,
-  SHORT_WAIT_MS,
-} from '../features/messages/send/upload-media.ts';
+import { later, type SendMessageTools, SHORT_WAIT_MS } from '../features/messages/send/upload-media.ts';
 import { isTransientError } from '../platform/postgres/error-class.ts';
 import { unexpectedFailure, withHeartbeat } from '../platform/temporal/activity-kit.ts';
 
 export type SendMessageActivities = ReturnType<typeof makeSendMessageActivities>;
 
-export function makeSendMessageActivities(tools: SendMessageTools) {
-  const memory = { slots: makeMediaSlots(), categories: makeTemplateCategories() };
+/** `makeSend`, for the memory of a process. */
+export type Send = (input: SendMessageInput, run: SendRun) => Promise<SendResult>;
+
+export function makeSendMessageActivities(tools: SendMessageTools, send: Send) {
   return {
     /** Waits for the message's turn, calls upstream once and records what came of it. */
     async sendToUpstream(input: SendMessageInput): Promise<SendResult> {
       const { info, cancellationSignal: signal } = Context.current();
       try {
-        return await withHeartbeat(() =>
-          makeSend(tools, input, { ...memory, attempt: info.attempt, signal }),
-        );
+        const run = { attempt: info.attempt, signal, sitsOutMs: SHORT_WAIT_MS };
+        return await withHeartbeat(() => send(input, run));
       } catch (error) {
         throw asActivityFailure(tools, input, error);
       }

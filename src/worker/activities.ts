@@ -16,6 +16,8 @@ import type { Delivery } from '../engine/deliveries/worker.ts';
 import type { MailActivityTools } from '../features/mail/attempt-mail.ts';
 import { makeMailSender } from '../features/mail/smtp.ts';
 import { makeMediaUrls } from '../features/messages/media/media-urls.ts';
+import { makeSend, makeSendMemory, type SendRun } from '../features/messages/send/make-send.ts';
+import type { SendMessageInput } from '../features/messages/send/record-send.ts';
 import type { Config } from '../platform/config/config.ts';
 import type { SealedDatabase } from '../platform/crypto/sealed-database.ts';
 import { parseEncryptionKeys } from '../platform/crypto/secret-box.ts';
@@ -50,12 +52,10 @@ export function openActivities(config: Config, tools: ActivityTools) {
         ...makeEndpointTroubleActivities({ database, publicUrl: config.api.publicUrl }),
       },
       session: makeDeliverSessionActivities({ loop, stopping }),
-      operations: openOperationsActivities({
-        ...shared,
-        objectStore,
-        encryptionKeys,
-        mailSender,
-      }),
+      operations: {
+        ...openOperationsActivities({ ...shared, objectStore, encryptionKeys, mailSender }),
+        ...sends.broadcastActivities,
+      },
       media: media.activities,
       orders: media.orderActivities,
       sends: sends.activities,
@@ -67,14 +67,13 @@ export function openActivities(config: Config, tools: ActivityTools) {
   };
 }
 
-/** The activities for the task queue of operations: replays, broadcasts, erasures, alerts, e-mails, key requests. They open no connection. */
+/** The activities for the task queue of operations but broadcasts: replays, erasures, alerts, e-mails, key requests. They open no connection. */
 export function openOperationsActivities(
   tools: ReplayActivityTools & KeyRequestActivityTools & EraseActivityTools & MailActivityTools,
 ) {
   return {
     ...makeEraseActivities(tools),
     ...makeReplayActivities(tools),
-    ...makeBroadcastActivities(tools),
     ...makeAlertActivities(tools),
     ...makeKeyRequestActivities(tools),
     ...makeMailActivities(tools),
@@ -89,13 +88,18 @@ function openSendActivities(
   const sender = openSendClient(config);
   const objectStore = openObjectStore(config.objectStore);
   const { sending } = config;
-  const sends = makeSendMessageActivities({ ...tools, sender, objectStore, sending });
-  const sendToUpstream = counted(sends.sendToUpstream, metrics.send);
+  const sendTools = { ...tools, sender, objectStore, sending };
+  const memory = makeSendMemory();
+  const send = counted(
+    (input: SendMessageInput, run: SendRun) => makeSend(sendTools, input, { ...memory, ...run }),
+    metrics.send,
+  );
   const close = async () => {
     await sender.close();
     objectStore.close();
   };
-  return { activities: { ...sends, sendToUpstream }, close };
+  const broadcastActivities = makeBroadcastActivities({ ...tools, sending, send });
+  return { activities: makeSendMessageActivities(sendTools, send), broadcastActivities, close };
 }
 
 function openMediaActivities(

@@ -1,36 +1,40 @@
+import { upsertMemo } from '@temporalio/workflow';
 import type {
   BroadcastActivities,
   BroadcastProgress,
   SendBroadcastInput,
 } from '../activities/send-broadcast.ts';
+import { SENT_UP_TO } from '../platform/temporal/workflow-options.ts';
 import { runControlled } from './controlled.ts';
 import { activitiesOn } from './kit.ts';
 
-/** Gives the recipients of one broadcast their messages, a little ahead of the pace at which these leave; each message has its own workflow. */
+/**
+ * Sends the recipients of one broadcast their messages, part by part. The memo has the last recipient of each part before its first message
+ * leaves, so that nobody gets two when the database is restored to an earlier moment. A message that has to wait has its own workflow.
+ */
 export async function sendBroadcast(input: SendBroadcastInput): Promise<string> {
   const activities = activitiesOn<BroadcastActivities>('operations', {
-    startToCloseTimeout: '2 minutes',
+    startToCloseTimeout: '5 minutes',
     heartbeatTimeout: '10 seconds',
   });
   return await runControlled<BroadcastProgress>({
-    step: (before) =>
-      activities.queueBroadcast({ ...input, reported: before === null ? 0 : queuedOf(before) }),
+    step: (before) => {
+      const upTo = before?.nextUpTo ?? null;
+      if (upTo !== null) upsertMemo({ [SENT_UP_TO]: upTo });
+      return activities.queueBroadcast({ ...input, upTo });
+    },
     awaitResume: () => activities.awaitBroadcastResume(input),
     switchTo: (state) =>
       activities.switchBroadcastState({ ...input, verb: state === 'paused' ? 'pause' : 'resume' }),
     endCancelled: () => activities.endCancelledBroadcast(input),
     details: (progress) =>
       `**Broadcast ${input.broadcastId}** of WABA ${input.wabaId}: ${summaryOf(progress)}\n\n` +
-      'Each message has its own workflow from there. Signals: `pause`, `resume`. Cancel ends what has not begun to be sent.',
+      'A message that has to wait has its own workflow. Signals: `pause`, `resume`. Cancel ends what has not begun to be sent.',
     summary: summaryOf,
   });
 }
 
-function queuedOf({ recipients, pending }: BroadcastProgress): number {
-  return recipients - pending;
-}
-
-function summaryOf(progress: BroadcastProgress): string {
-  const because = progress.pausedBecause === null ? '' : ` ${progress.pausedBecause}`;
-  return `${progress.state}; ${queuedOf(progress)} of ${progress.recipients} queued.${because}`;
+function summaryOf({ state, recipients, pending, pausedBecause }: BroadcastProgress): string {
+  const because = pausedBecause === null ? '' : ` ${pausedBecause}`;
+  return `${state}; ${recipients - pending} of ${recipients} have their message.${because}`;
 }

@@ -128,11 +128,11 @@ test('the command line creates a broadcast, starts it, and moves the scheduled m
   expect(reached(await json('broadcasts', broadcast))).toBe(2);
   await cli('move-scheduled', scheduled, '--at', inMs(2 * HOUR_MS));
   expect(JSON.stringify(await json('scheduled'))).toContain(`"serviceMessageId":"${scheduled}"`);
-  const usage = await json('usage', '--by', 'number');
-  expect(usage.rows.find((row: { phoneNumberId: string }) => row.phoneNumberId === number())).toMatchObject({
-    sent: expect.any(Number),
-    received: expect.any(Number),
-  });
+  const usage = async () =>
+    (await json('usage', '--by', 'number')).rows.find(
+      (row: { phoneNumberId: string }) => row.phoneNumberId === number(),
+    );
+  await expect.poll(usage).toMatchObject({ sent: expect.any(Number), received: expect.any(Number) });
   expect(JSON.stringify(await json('endpoints'))).toContain(REF);
 });
 

@@ -3,6 +3,7 @@ import type { Database } from '../../platform/postgres/database.ts';
 import { execute, query, queryColumn } from '../../platform/postgres/sql.ts';
 import { insertWorkflowTasks } from '../../platform/temporal/workflow-tasks.ts';
 import type { RecipientKey } from './broadcasts/broadcast-recipients.ts';
+import { broadcastWorkflowId } from './broadcasts/broadcast-store.ts';
 import { markMediaFailed, storeMediaTask } from './media/media.ts';
 import { MEDIA_ERROR_MESSAGES } from './media/media-verdict.ts';
 import { deleteMediaUpload } from './send/media-uploads.ts';
@@ -90,10 +91,12 @@ export async function endSentMessage(database: Database, input: SendMessageInput
 }
 
 /** Broadcasts of which recipients have no message. */
-export async function listUnfinished(database: Database): Promise<{ broadcastId: string; wabaId: string }[]> {
+export async function listUnfinished(
+  database: Database,
+): Promise<{ broadcastId: string; wabaId: string; workflowId: string }[]> {
   return await query(
     database,
-    `select id as "broadcastId", waba_id as "wabaId" from broadcasts b
+    `select id as "broadcastId", waba_id as "wabaId", '${broadcastWorkflowId('')}' || id as "workflowId" from broadcasts b
       where state in ('draft', 'scheduled', 'running', 'paused')
         and exists (select from broadcast_recipients r where r.broadcast_id = b.id and r.state = 'pending') order by id`,
   );
@@ -112,6 +115,16 @@ export async function pendingAmong(
     { broadcastId, recipientIds },
   );
   return new Set(pending);
+}
+
+/** Those up to `upTo` that have no message. */
+export async function pendingUpTo(database: Database, broadcastId: string, upTo: string): Promise<string[]> {
+  return await queryColumn<string>(
+    database,
+    `select id from broadcast_recipients
+      where broadcast_id = :broadcastId and id <= cast(:upTo as bigint) and state = 'pending' order by id`,
+    { broadcastId, upTo },
+  );
 }
 
 /** It had a message that the database does not know, after a restore: it gets no other. */

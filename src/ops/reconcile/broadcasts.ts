@@ -1,5 +1,10 @@
-import { listUnfinished, noteForgottenMessage, pendingAmong } from '../../features/messages/restored.ts';
-import { taskQueues } from '../../platform/temporal/workflow-options.ts';
+import {
+  listUnfinished,
+  noteForgottenMessage,
+  pendingAmong,
+  pendingUpTo,
+} from '../../features/messages/restored.ts';
+import { SENT_UP_TO, taskQueues } from '../../platform/temporal/workflow-options.ts';
 import { type ListedWorkflow, listWorkflows } from '../../platform/temporal/workflow-states.ts';
 import type { Look, ReconcileTools, Tally } from './findings.ts';
 import { mayBeOut } from './sent-messages.ts';
@@ -16,12 +21,34 @@ export const BROADCAST_LOOK: Look = {
 };
 
 async function lookAtRecipients(tools: ReconcileTools, tally: Tally): Promise<void> {
-  for (const { broadcastId, wabaId } of await listUnfinished(tools.database)) {
+  for (const { broadcastId, wabaId, workflowId } of await listUnfinished(tools.database)) {
+    if (tools.rewound) await lookAtParts(tools, tally, { broadcastId, workflowId });
     for (const { run, recipientId } of await forgottenRuns(tools, { broadcastId, wabaId })) {
       if (!(await mayBeOut(tools, run.workflowId, run.state))) continue;
       if (tools.fix) await noteForgottenMessage(tools.database, { broadcastId, recipientId });
       tally.found(`broadcast/${broadcastId}, recipient ${recipientId}: ${run.workflowId}`, tools.fix);
     }
+  }
+}
+
+/** What its runs had begun to send when they stopped: the database is behind them, so each of these may have a message. */
+async function lookAtParts(
+  tools: ReconcileTools,
+  tally: Tally,
+  { broadcastId, workflowId }: { broadcastId: string; workflowId: string },
+): Promise<void> {
+  const { database, temporal, fix } = tools;
+  let upTo = 0n;
+  await temporal.use(LIST_MS, async (client) => {
+    for await (const runs of listWorkflows(client, `WorkflowId = "${workflowId}"`, PAGE))
+      for (const { memo } of runs) {
+        const end = BigInt(String(memo[SENT_UP_TO] ?? 0));
+        if (end > upTo) upTo = end;
+      }
+  });
+  for (const recipientId of await pendingUpTo(database, broadcastId, String(upTo))) {
+    if (fix) await noteForgottenMessage(database, { broadcastId, recipientId });
+    tally.found(`${workflowId}, recipient ${recipientId}: all up to ${upTo} were begun`, fix);
   }
 }
 

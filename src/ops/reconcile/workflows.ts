@@ -70,9 +70,11 @@ async function lookAtSends(tools: ReconcileTools, tally: Tally): Promise<void> {
 /** After a restore nothing runs, and what a run was at when its worker ended was begun after the restored moment. */
 async function wasSent(
   tools: ReconcileTools,
-  { task: { workflowType, workflowId }, state }: { task: StartedTask; state: WorkflowState },
+  { task: { workflowType, workflowId, argument }, state }: { task: StartedTask; state: WorkflowState },
 ): Promise<boolean> {
   if (workflowType !== 'sendMessage' || (state === 'running' && !tools.rewound)) return false;
+  // A broadcast sends its messages itself, so that most have no run.
+  if (state === 'none') return tools.rewound && 'broadcastId' in argument;
   return await mayBeOut(tools, workflowId, state);
 }
 

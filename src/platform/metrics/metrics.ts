@@ -66,13 +66,13 @@ export function makeOutcomeCounter<Outcome extends string>(
 }
 
 /** The same activity with each run counted by its outcome; one that throws is run again and counts as `retrying`. */
-export function counted<Input, Result extends { outcome: string }>(
-  run: (input: Input) => Promise<Result>,
+export function counted<Args extends unknown[], Result extends { outcome: string }>(
+  run: (...args: Args) => Promise<Result>,
   count: CountOutcome<Result['outcome'] | 'retrying'>,
-): (input: Input) => Promise<Result> {
-  return async (input) => {
+): (...args: Args) => Promise<Result> {
+  return async (...args) => {
     try {
-      const result = await run(input);
+      const result = await run(...args);
       count(result.outcome);
       return result;
     } catch (error) {

@@ -38,6 +38,9 @@ export const LOST_WORKER_RETRY: RetryPolicy = {
 
 export const NEWS_SIGNAL = 'news';
 
+/** In the memo of a run that sends a broadcast: up to this recipient, in the order of their ids, any may have a message. */
+export const SENT_UP_TO = 'sentUpTo';
+
 /** Search attributes by which operators filter workflows, all keywords; registered at start (registerSearchAttributes). */
 const NAMES = {
   tenantId: 'HeliographTenantId',

@@ -93,21 +93,26 @@ function startOf(
   const startDelay = Math.ceil(task.startsInMs ?? 0);
   const eventType = kind?.eventType ?? null;
   const summary = task.summary ?? kind?.summary;
+  const memo = memoOf(task, startsAt, kind);
   const options = {
     taskQueue,
     workflowId,
     args: [task.argument],
     typedSearchAttributes: searchAttributes({ tenantId, wabaId: wabaId || null, eventId, eventType }),
     ...(summary !== undefined && { staticSummary: summary }),
-    ...(startsAt !== null && { memo: memoOf(task, startsAt, kind), priority: BEHIND_OTHERS }),
+    ...(Object.keys(memo).length > 0 && { memo, priority: BEHIND_OTHERS }),
     ...(startDelay > 0 && { startDelay }),
   };
   return { workflowType, options };
 }
 
-function memoOf({ argument }: Pick<TakenTask, 'argument'>, startsAt: Date, kind: TaskKind | undefined) {
+function memoOf(
+  { argument }: Pick<TakenTask, 'argument'>,
+  startsAt: Date | null,
+  kind: TaskKind | undefined,
+): Record<string, string | undefined> {
   const listed = (kind?.listed ?? []).flatMap((name) => (name in argument ? [[name, argument[name]]] : []));
-  return { [STARTS_AT]: startsAt.toISOString(), ...Object.fromEntries(listed) };
+  return { ...(startsAt !== null && { [STARTS_AT]: startsAt.toISOString() }), ...Object.fromEntries(listed) };
 }
 
 export type StartTask = (task: WorkflowTask & { tenantId: string }) => Promise<void>;

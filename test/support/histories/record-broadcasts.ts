@@ -13,6 +13,7 @@ const NUMBER = '800000000000111';
 export async function recordBroadcasts(stack: RecordingStack): Promise<Recorded> {
   return {
     'send-broadcast-done': await done(stack),
+    'send-broadcast-in-parts': await inParts(stack),
     'send-broadcast-paused-and-resumed': await pausedAndResumed(stack),
     'send-broadcast-cancelled': await cancelled(stack),
   };
@@ -39,19 +40,20 @@ async function done(stack: RecordingStack): Promise<string> {
   return workflowId;
 }
 
-/** More than may be ahead, so that it waits. */
-const MANY = 40;
-
-async function slowly(stack: RecordingStack): Promise<string> {
-  await setPace(stack, 1);
-  const workflowId = await startedWith(stack, MANY);
-  await waitsForRetry(stack, workflowId);
+async function inParts(stack: RecordingStack): Promise<string> {
+  const workflowId = await startedWith(stack, 150);
+  await ended(stack, workflowId);
   return workflowId;
 }
 
-async function setPace({ database }: RecordingStack, perSecond: number | null): Promise<void> {
-  const text = 'update phone_numbers set messages_per_second = :perSecond where phone_number_id = :number';
-  await execute(database, text, { perSecond, number: NUMBER });
+/** Its turns are so far away that it waits. */
+async function slowly(stack: RecordingStack): Promise<string> {
+  const text = `insert into send_pacing (phone_number_id, recipient, free_at)
+    values (:number, '*', now() + interval '15 seconds') on conflict (phone_number_id, recipient) do update set free_at = excluded.free_at`;
+  await execute(stack.database, text, { number: NUMBER });
+  const workflowId = await startedWith(stack, 40);
+  await waitsForRetry(stack, workflowId);
+  return workflowId;
 }
 
 async function pausedAndResumed(stack: RecordingStack): Promise<string> {
@@ -62,7 +64,6 @@ async function pausedAndResumed(stack: RecordingStack): Promise<string> {
     return ((await handle.query('progress')) as { state: string } | null)?.state === 'paused';
   });
   await waitsForRetry(stack, workflowId);
-  await setPace(stack, 1_000);
   await handle.signal('resume');
   await ended(stack, workflowId);
   return workflowId;
@@ -72,6 +73,5 @@ async function cancelled(stack: RecordingStack): Promise<string> {
   const workflowId = await slowly(stack);
   await stack.client.workflow.getHandle(workflowId).cancel();
   await ended(stack, workflowId);
-  await setPace(stack, null);
   return workflowId;
 }

@@ -70,22 +70,36 @@ export type PendingRecipient = NewRecipient & { id: string };
 
 type PendingRow = Omit<PendingRecipient, 'parameters'> & { parameters: string | null };
 
-/** The next that have no message, in the order in which they were added. */
+/** Behind every recipient. */
+export const LAST_RECIPIENT = '9223372036854775807';
+
+/** The next that have no message, in the order in which they were added, up to the recipient `upTo`. */
 export async function nextPending(
   database: Database,
   broadcastId: string,
   limit: number,
+  upTo = LAST_RECIPIENT,
 ): Promise<PendingRecipient[]> {
   const rows = await query<PendingRow>(
     database,
     `select id, recipient, ref, parameters from broadcast_recipients
-      where broadcast_id = :broadcastId and state = 'pending' order by id limit :limit`,
-    { broadcastId, limit },
+      where broadcast_id = :broadcastId and state = 'pending' and id <= cast(:upTo as bigint) order by id limit :limit`,
+    { broadcastId, upTo, limit },
   );
   return rows.map(({ parameters, ...row }) => ({
     ...row,
     parameters: parameters === null ? null : (JSON.parse(parameters) as BodyParameters),
   }));
+}
+
+/** The last of the next `size` that have no message; null: all have one. */
+export async function endOfNextPart(
+  database: Database,
+  broadcastId: string,
+  size: number,
+): Promise<string | null> {
+  const next = `select id from broadcast_recipients where broadcast_id = :broadcastId and state = 'pending' order by id limit :size`;
+  return await queryValue<string>(database, `select max(id) from (${next}) as part`, { broadcastId, size });
 }
 
 export type RecipientKey = { broadcastId: string; recipientId: string };

@@ -3,14 +3,8 @@ import { RequestError } from '../../../platform/request-input.ts';
 import { finishTask } from '../../../platform/temporal/workflow-tasks.ts';
 import { listNumberPaces, paceOfNumber } from '../../accounts/number-pace.ts';
 import { cancelMessagesOf, countOpenOf } from '../send/broadcast-messages.ts';
-import { pathFor } from '../send/marketing-path.ts';
-import { RecipientOptedOut } from '../send/opted-out.ts';
-import type { SendPath } from '../send/outbound-messages.ts';
-import { queueMessage } from '../send/queue-message.ts';
 import { SHARE } from '../send/scheduled-turn.ts';
-import { lookAtTemplate } from '../send/sent-template.ts';
-import { messageTo } from './broadcast-message.ts';
-import { isUnderWay, nextPending, type PendingRecipient, suppressRecipient } from './broadcast-recipients.ts';
+import { endOfNextPart, isUnderWay, nextPending } from './broadcast-recipients.ts';
 import {
   type Broadcast,
   type BroadcastIds,
@@ -20,51 +14,68 @@ import {
   setBroadcastState,
 } from './broadcast-store.ts';
 import { reasonToPause } from './reason-to-pause.ts';
+import { type BroadcastTools, type Pass, sendToRecipients } from './send-to-recipients.ts';
 import { beginScheduled, pauseItself, switchBroadcast } from './switch-broadcast.ts';
 
-/** `waitMs`: when to look again; null: it does not run any more. */
-export type BroadcastStep = { broadcast: Broadcast; waitMs: number | null };
+/**
+ * `waitMs`: when to look again; null: it does not run any more, or the part is through. `nextUpTo`: the last recipient of the next part; null: there
+ * is none.
+ */
+export type BroadcastStep = { broadcast: Broadcast; waitMs: number | null; nextUpTo: string | null };
 
-/** So much of what leaves next has its messages: a pause or a new opt-out reaches the others before they have any. */
+/** So much of what leaves next is begun before it is looked at again whether the broadcast may go on. */
 const AHEAD_SECONDS = 5;
 const LEAST_AHEAD = 10;
 const PAGE = 500;
-const AT_A_TIME = 4;
+/** Calls of upstream that take this long do not slow a broadcast down. */
+const CALL_SECONDS = 0.5;
+const MOST_AT_A_TIME = 100;
 const LOOK_AGAIN_MS = 1_000;
 const FULL_LOOK_AGAIN_MS = 10_000;
 /** For the last attempts, which may be retries: to look for them goes through all recipients. */
 const LAST_LOOK_AGAIN_MS = 5_000;
-
-/** No API key sends them: the key that started the broadcast was judged then. */
-const SENDER = { keyId: null, maxMessagesPerDay: null, recipients: 'any' } as const;
+/** A restore to an earlier moment leaves up to this share of the recipients without a message, because nobody knows which of them have one. */
+const PARTS = 200;
+const LEAST_PART = 100;
 
 /**
- * Gives the next recipients their messages, as many as leave soon. Every recipient is a transaction, so a repetition goes on behind it. Null: there is
- * no such broadcast.
+ * Sends the next recipients of a part their messages, as many as leave soon. Every recipient is a transaction, so a repetition goes on behind it.
+ * `upTo`: the last recipient of the part; null: there is no part yet. Null: there is no such broadcast.
  */
 export async function stepBroadcast(
-  database: Database,
+  tools: BroadcastTools,
   ids: BroadcastIds,
-  { onMessage }: { onMessage: () => void },
+  { upTo, ...pass }: { upTo: string | null } & Omit<Pass, 'atATime'>,
 ): Promise<BroadcastStep | null> {
+  const { database } = tools;
   const found = await findBroadcast(database, ids);
   const wasScheduled = found?.state === 'scheduled';
   if (wasScheduled && !(await beginScheduled(database, ids)))
-    return { broadcast: found, waitMs: FULL_LOOK_AGAIN_MS };
+    return { broadcast: found, waitMs: FULL_LOOK_AGAIN_MS, nextUpTo: null };
   const broadcast = wasScheduled ? await findBroadcast(database, ids) : found;
   if (broadcast === null) return null;
-  if (broadcast.state !== 'running') return { broadcast, waitMs: null };
+  if (broadcast.state !== 'running') return { broadcast, waitMs: null, nextUpTo: null };
   const reason = await reasonToPause(database, broadcast);
   if (reason !== null) {
     await pauseItself(database, ids, reason, broadcast);
     return await looked(database, ids, null);
   }
   const open = await countOpenOf(database, broadcast.id);
-  const room = Math.min(PAGE, (await mostAhead(database, broadcast)) - open);
-  const page = room > 0 ? await nextPending(database, broadcast.id, room) : [];
-  await queuePage(database, broadcast, page, onMessage);
-  if (open > 0 || page.length > 0 || broadcast.pending > 0) return await looked(database, ids, LOOK_AGAIN_MS);
-  if (await isUnderWay(database, broadcast.id)) return { broadcast, waitMs: LAST_LOOK_AGAIN_MS };
+  const perSecond = await paceOf(tools, broadcast);
+  const room = Math.min(PAGE, Math.max(LEAST_AHEAD, Math.ceil(perSecond * AHEAD_SECONDS)) - open);
+  const page = upTo === null || room <= 0 ? [] : await nextPending(database, broadcast.id, room, upTo);
+  if (page.length > 0) {
+    const atATime = Math.min(MOST_AT_A_TIME, Math.max(1, Math.floor(perSecond * CALL_SECONDS)));
+    const endsAtMs = Math.min(pass.endsAtMs, performance.now() + AHEAD_SECONDS * 1_000);
+    const end = await sendToRecipients(tools, broadcast, page, { ...pass, endsAtMs, atATime });
+    return await looked(database, ids, end === 'waits' ? LOOK_AGAIN_MS : 0);
+  }
+  if (room <= 0) return { broadcast, waitMs: LOOK_AGAIN_MS, nextUpTo: null };
+  const part = Math.max(LEAST_PART, Math.ceil(broadcast.recipients / PARTS));
+  const nextUpTo = await endOfNextPart(database, broadcast.id, part);
+  if (nextUpTo !== null) return { broadcast, waitMs: null, nextUpTo };
+  if (open > 0) return { broadcast, waitMs: LOOK_AGAIN_MS, nextUpTo };
+  if (await isUnderWay(database, broadcast.id)) return { broadcast, waitMs: LAST_LOOK_AGAIN_MS, nextUpTo };
   return await endBroadcast(database, ids);
 }
 
@@ -74,55 +85,20 @@ async function looked(
   waitMs: number | null,
 ): Promise<BroadcastStep | null> {
   const broadcast = await findBroadcast(database, ids);
-  return broadcast === null ? null : { broadcast, waitMs };
+  return broadcast === null ? null : { broadcast, waitMs, nextUpTo: null };
 }
 
-async function mostAhead(
-  database: Database,
+/** How many messages of broadcasts leave its number in a second. */
+async function paceOf(
+  { database, sending }: BroadcastTools,
   { wabaId, phoneNumberId }: Pick<Broadcast, 'wabaId' | 'phoneNumberId'>,
 ): Promise<number> {
   const numbers = await listNumberPaces(database, wabaId);
   const own = numbers.find((one) => one.phoneNumberId === phoneNumberId);
-  const perSecond = paceOfNumber(own ?? { messagesPerSecond: null, upstreamPerSecond: null }, null);
-  return Math.max(LEAST_AHEAD, Math.ceil(perSecond * SHARE * AHEAD_SECONDS));
-}
-
-async function queuePage(
-  database: Database,
-  broadcast: Broadcast,
-  page: readonly PendingRecipient[],
-  onMessage: () => void,
-): Promise<void> {
-  const [first] = page;
-  if (first === undefined) return;
-  // A category that is not known is looked up at the message's turn.
-  const { category = null } = await lookAtTemplate(database, broadcast.wabaId, messageTo(broadcast, first));
-  const upstreamPath = await pathFor(database, broadcast.phoneNumberId, category);
-  for (let at = 0; at < page.length; at += AT_A_TIME) {
-    const some = page.slice(at, at + AT_A_TIME);
-    await Promise.all(some.map((one) => queueOne(database, broadcast, one, { category, upstreamPath })));
-    onMessage();
-  }
-}
-
-async function queueOne(
-  database: Database,
-  broadcast: Broadcast,
-  recipient: PendingRecipient,
-  how: { category: string | null; upstreamPath: SendPath },
-): Promise<void> {
-  const key = { broadcastId: broadcast.id, recipientId: recipient.id };
-  try {
-    const account = { ...SENDER, wabaId: broadcast.wabaId };
-    await queueMessage(database, account, messageTo(broadcast, recipient), {
-      ...how,
-      key: null,
-      recipient: key,
-    });
-  } catch (error) {
-    if (!(error instanceof RecipientOptedOut)) throw error;
-    await suppressRecipient(database, key);
-  }
+  return (
+    SHARE *
+    paceOfNumber(own ?? { messagesPerSecond: null, upstreamPerSecond: null }, sending.messagesPerSecond)
+  );
 }
 
 /** Every recipient has had its turn: what upstream still reports of them changes the counts only. */

@@ -27,13 +27,13 @@ import { reopenSchedule } from './scheduled-messages.ts';
 import { loggedSendError, type SendError, sendErrorText } from './send-error.ts';
 import { numberPace, sendRetryDelayMs } from './send-pacing.ts';
 import { judgeSend, type SendVerdict, unknownOutcome } from './send-verdict.ts';
-import type { TemplateCategories } from './template-categories.ts';
+import { makeTemplateCategories, type TemplateCategories } from './template-categories.ts';
 import {
   forgetRefusedMedia,
   giveMedia,
   later,
+  makeMediaSlots,
   type SendMessageTools,
-  SHORT_WAIT_MS,
   type UploadRun,
 } from './upload-media.ts';
 
@@ -46,18 +46,26 @@ const PAUSED_WAIT_MS = 5_000;
 /** After the time for the answer an attempt needs some for recording; then it is lost. */
 const RECORDING_MS = 5_000;
 
+/** `sitsOutMs`: longer waits for a turn are for another attempt. */
+export type SendRun = Pick<UploadRun, 'attempt' | 'signal'> & { sitsOutMs: number };
+
+/** What the attempts of a process share. */
+export function makeSendMemory() {
+  return { slots: makeMediaSlots(), categories: makeTemplateCategories() };
+}
+
 /** Waits for the message's turn, calls upstream once and records what came of it. Throws the failure after which to try again. */
 export async function makeSend(
   tools: SendMessageTools,
   input: SendMessageInput,
-  run: Omit<UploadRun, 'token'> & { categories: TemplateCategories },
+  run: SendRun & ReturnType<typeof makeSendMemory>,
 ): Promise<SendResult> {
   const token = await openAccessToken(tools, input.wabaId).catch((error: unknown) => {
     if (error instanceof AccessTokenProblem) return error;
     throw error;
   });
   if (token instanceof AccessTokenProblem) return await failForToken(tools, input, token);
-  const turn = await waitForTurn(tools, input, run.signal);
+  const turn = await waitForTurn(tools, input, run);
   switch (turn.kind) {
     case 'media': {
       const error = await giveMedia(tools, input, turn, { ...run, token });
@@ -94,7 +102,7 @@ export async function giveUpSend(tools: SendMessageTools, input: SendMessageInpu
 async function waitForTurn(
   tools: SendMessageTools,
   input: SendMessageInput,
-  signal: AbortSignal,
+  { signal, sitsOutMs }: SendRun,
 ): Promise<SendTurn> {
   const { database, sending } = tools;
   const limits = {
@@ -104,7 +112,7 @@ async function waitForTurn(
   };
   for (;;) {
     const turn = await takeSendTurn(database, input.wabaId, input.messageId, limits);
-    if (turn.kind !== 'wait' || turn.waitMs > SHORT_WAIT_MS) return turn;
+    if (turn.kind !== 'wait' || turn.waitMs > sitsOutMs) return turn;
     await sleep(turn.waitMs, undefined, { signal });
   }
 }

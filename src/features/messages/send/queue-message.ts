@@ -15,8 +15,9 @@ import { sendMessageTask } from './send-task.ts';
 import type { SendTimes } from './send-times.ts';
 import { type MessageToSend, typeOf, upstreamPayload } from './upstream-payload.ts';
 
-/** The API starts the workflow itself; the worker does so when nothing has come of it by then. */
+/** The API starts the workflow itself, and a broadcast sends its messages itself; the worker starts it when nothing has come of that by then. */
 const START_WITHIN_MS = 5_000;
+const SENT_WITHIN_MS = 60_000;
 
 export type Sender = SendLimits & { wabaId: string; keyId: string | null };
 
@@ -81,12 +82,11 @@ export async function queueMessage(
     if (ofBroadcast !== undefined) await bindRecipient(trx, ofBroadcast, id);
     const broadcastId = ofBroadcast?.broadcastId ?? null;
     const schedule = broadcastId === null ? times : { sendAt: new Date(), notAfter: null };
-    if (schedule === null) {
-      await insertWorkflowTasks(trx, [sendMessageTask(wabaId, id)], START_WITHIN_MS);
-    } else {
+    if (schedule !== null)
       await insertSchedule(trx, database, { id, wabaId, phoneNumberId, broadcastId, ...schedule });
-      await insertWorkflowTasks(trx, [sendMessageTask(wabaId, id, schedule.sendAt, ofBroadcast)]);
-    }
+    const task = sendMessageTask(wabaId, id, times?.sendAt, ofBroadcast);
+    const withinMs = broadcastId === null ? START_WITHIN_MS : SENT_WITHIN_MS;
+    await insertWorkflowTasks(trx, [task], times === null ? withinMs : 0);
     return id;
   });
 }

@@ -1,10 +1,19 @@
 import { expect } from 'vitest';
+import { LAST_RECIPIENT } from '../../../../src/features/messages/broadcasts/broadcast-recipients.ts';
 import { execute } from '../../../../src/platform/postgres/sql.ts';
 import { askApi } from '../send/ask-api.ts';
 import type { SendingStack } from '../send/sending-stack.ts';
 
 export const BROADCASTS = '/api/external/broadcasts';
 export const TEMPLATE = { name: 'winter_sale', language: { code: 'en_US' } };
+
+/** A step to its end, with all recipients. */
+export const WHOLE_PASS = {
+  upTo: LAST_RECIPIENT,
+  endsAtMs: Number.POSITIVE_INFINITY,
+  signal: new AbortController().signal,
+  onMessage: () => undefined,
+};
 
 let phones = 0;
 

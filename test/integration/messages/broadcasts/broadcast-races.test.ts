@@ -12,6 +12,7 @@ import { query } from '../../../../src/platform/postgres/sql.ts';
 import { RequestError } from '../../../../src/platform/request-input.ts';
 import { type FreshTenant, freshTenant } from '../../../support/test-accounts.ts';
 import { testDatabase } from '../../../support/test-database.ts';
+import { WHOLE_PASS } from './broadcast-calls.ts';
 
 const RACES = 1_000;
 /** Fewer than may run at once: a start is refused by the cancel alone. */
@@ -46,7 +47,8 @@ async function raced(database: Database, tenant: FreshTenant, round: number): Pr
   );
   expect([broadcastId, outcomes.get('cancel')]).toEqual([broadcastId, 'done']);
   expect(['done', 'broadcast_finished']).toContain(outcomes.get('start'));
-  await stepBroadcast(database, ids, { onMessage: () => undefined });
+  const send = () => Promise.reject(new Error('nobody may get a message'));
+  await stepBroadcast({ database, sending: { messagesPerSecond: null }, send }, ids, WHOLE_PASS);
   return { broadcastId, isStarted: outcomes.get('start') === 'done' };
 }
 

@@ -6,9 +6,10 @@ import type { FaultRequest } from '../../../../dev/sandbox/fault-register.ts';
 import type { LoggedRequest, SentMessage } from '../../../../dev/sandbox/upstream-records.ts';
 import { startUpstreamServer } from '../../../../dev/sandbox/upstream-server.ts';
 import { makeBroadcastActivities } from '../../../../src/activities/send-broadcast.ts';
-import { makeSendMessageActivities } from '../../../../src/activities/send-message.ts';
+import { makeSendMessageActivities, type Send } from '../../../../src/activities/send-message.ts';
 import { buildApp } from '../../../../src/api/app.ts';
 import { ACCESS_TOKEN as SEALED_TOKEN } from '../../../../src/features/accounts/access-tokens.ts';
+import { makeSend, makeSendMemory } from '../../../../src/features/messages/send/make-send.ts';
 import { type Config, loadConfig } from '../../../../src/platform/config/config.ts';
 import { openSendClient } from '../../../../src/platform/graph/graph-client.ts';
 import { openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
@@ -149,6 +150,7 @@ export async function startSendingStack(overrides: Record<string, string> = {}) 
     ...base,
     app: app as FastifyInstance,
     client: worker.client,
+    makeSend: worker.makeSend,
     ...callsOf(app, base),
     /** As that of the base, with calls as that tenant. */
     newTenant: async () => {
@@ -203,21 +205,23 @@ async function post(
 async function startSendWorker(
   config: Config,
   database: Database,
-): Promise<{ client: Client; stop(): Promise<void> }> {
+): Promise<{ client: Client; makeSend: Send; stop(): Promise<void> }> {
   const sender = openSendClient(config);
   const objectStore = openObjectStore(config.objectStore);
   const { sending } = config;
   const tools = { database, secretBox: testSecretBox, sender, objectStore, sending, logger: silentLogger };
+  const memory = makeSendMemory();
+  const send: Send = (input, run) => makeSend(tools, input, { ...memory, ...run });
   const workers = await startTaskWorkers(config, database, {
-    sends: makeSendMessageActivities(tools),
-    operations: makeBroadcastActivities(tools),
+    sends: makeSendMessageActivities(tools, send),
+    operations: makeBroadcastActivities({ database, sending, send }),
   });
   const stop = async () => {
     await workers.stop();
     await sender.close();
     objectStore.close();
   };
-  return { client: workers.client, stop };
+  return { client: workers.client, makeSend: send, stop };
 }
 
 async function setToken(database: Database, wabaId: string, token: string | null): Promise<void> {
