@@ -303,37 +303,11 @@ export interface BannerData {
 
 /** What a newcomer needs once everything runs; coloured only when asked. */
 export function readyBanner(data: BannerData, colored: boolean): string {
-  const { bold, cyan, dim, green } = pc.createColors(colored);
+  const colors = pc.createColors(colored);
+  const { bold, dim, green } = colors;
   const { description } = data;
   const tenant = description.tenants[0];
-  const rows: [string, string][] = [
-    [
-      'Sandbox console',
-      `${bold(cyan(`${description.portalUrl}/sandbox`))} ${dim('begin here: play a customer')}`,
-    ],
-    ['Portal', cyan(description.portalUrl)],
-    ...description.portalUsers.map(({ role, email, password }): [string, string] => [
-      `  as ${role}`,
-      `${bold(email)} ${dim('password')} ${bold(password)}`,
-    ]),
-    ['API', cyan(description.apiUrl)],
-    ['Documentation', cyan(`${description.apiUrl}/docs`)],
-    ['API over https', `${cyan(description.httpsUrl)} ${dim(`(trust ${description.caPath})`)}`],
-    ['Webhook ingress', cyan(`${description.ingressUrl}/upstream/webhook`)],
-    [
-      'Temporal UI',
-      data.missing.has('Temporal')
-        ? dim('is being fetched; a line says when it is ready')
-        : cyan(description.temporalUiUrl),
-    ],
-    [
-      'MinIO console',
-      data.missing.has('MinIO')
-        ? dim('is being fetched; a line says when it is ready')
-        : `${cyan(data.minioConsoleUrl)} ${dim(`user ${data.minioCredentials.accessKey}, password`)} ${data.minioCredentials.secretKey}`,
-    ],
-    ['Sample tenant', `${cyan(description.receiverUrl)} ${dim('prints below what it receives')}`],
-  ];
+  const rows = addressRows(data, colors);
   if (tenant !== undefined)
     rows.push(['Demo API key', `${bold(tenant.apiKey)} ${dim(`(${tenant.businessName})`)}`]);
   rows.push(['All of it', data.descriptionFile], ['Logs', data.logDirectory]);
@@ -356,6 +330,33 @@ export function readyBanner(data: BannerData, colored: boolean): string {
     '',
     '',
   ].join('\n');
+}
+
+function addressRows(
+  data: BannerData,
+  { bold, cyan, dim }: ReturnType<typeof pc.createColors>,
+): [string, string][] {
+  const { description, minioCredentials, missing } = data;
+  const fetched = dim('is being fetched; a line says when it is ready');
+  const login = `${dim(`user ${minioCredentials.accessKey}, password`)} ${minioCredentials.secretKey}`;
+  return [
+    [
+      'Sandbox console',
+      `${bold(cyan(`${description.portalUrl}/sandbox`))} ${dim('begin here: play a customer')}`,
+    ],
+    ['Portal', cyan(description.portalUrl)],
+    ...description.portalUsers.map(({ role, email, password }): [string, string] => [
+      `  as ${role}`,
+      `${bold(email)} ${dim('password')} ${bold(password)}`,
+    ]),
+    ['API', cyan(description.apiUrl)],
+    ['Documentation', cyan(`${description.apiUrl}/docs`)],
+    ['API over https', `${cyan(description.httpsUrl)} ${dim(`(trust ${description.caPath})`)}`],
+    ['Webhook ingress', cyan(`${description.ingressUrl}/upstream/webhook`)],
+    ['Temporal UI', missing.has('Temporal') ? fetched : cyan(description.temporalUiUrl)],
+    ['MinIO console', missing.has('MinIO') ? fetched : `${cyan(data.minioConsoleUrl)} ${login}`],
+    ['Sample tenant', `${cyan(description.receiverUrl)} ${dim('prints below what it receives')}`],
+  ];
 }
 
 function missingLine(missing: ReadonlySet<LateServer>): string[] {

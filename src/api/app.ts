@@ -145,10 +145,10 @@ function mediaUrlsOf(config: Config, database: Database) {
   return makeMediaUrls({ database, secretBox, publicUrl: config.api.publicUrl, ttlSeconds });
 }
 
-function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): void {
-  const { config, database, lookupDatabase = database, portalDatabase = database, objectStore } = deps;
+/** What the doors have in common, each with a share of a pool. */
+function commonTools(app: FastifyInstance, deps: ApiDependencies) {
+  const { config, database, lookupDatabase = database, objectStore, startDelivery = notStarted } = deps;
   const { uploadStore = objectStore, exportStore = objectStore, probeStore = objectStore } = deps;
-  const { limitsDatabase = database, startDelivery = notStarted, settings = {}, now = Date.now } = deps;
   const { publicUrl } = config.api;
   const encryptionKeys = parseEncryptionKeys(config.encryptionKeys);
   const cursors = makePageCursors(encryptionKeys.map(({ key }) => key));
@@ -156,10 +156,9 @@ function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): voi
   const limitedRules = { ...urlRules, lookupsPerMinute: LOOKUPS_PER_MINUTE };
   const rules = { secretBox: makeSecretBox(encryptionKeys), urlRules: limitedRules, maxTimeoutMs };
   const upstream = makeUpstreamCalls(config);
-  const temporal = deps.temporal ?? ownConnection(app, config);
   const exports = shareDownloads(app, EXPORT_LIMITS);
   const uploadSlots = makeUploadSlots();
-  const toolsOn = (shares: ConnectionShares) => ({
+  return (shares: ConnectionShares) => ({
     database: shares.database,
     shares,
     lookupDatabase,
@@ -175,7 +174,13 @@ function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): voi
     uploadSlots,
     mediaUrls: mediaUrlsOf(config, shares.database),
   });
+}
 
+function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): void {
+  const { config, database, lookupDatabase = database, portalDatabase = database } = deps;
+  const { limitsDatabase = database, settings = {}, now = Date.now } = deps;
+  const toolsOn = commonTools(app, deps);
+  const temporal = deps.temporal ?? ownConnection(app, config);
   const shares = shareConnections(database, shareOf(config.database.poolMax));
   const limits = createRequestLimits(limitsDatabase, config.api.rateLimits, app.log);
   const { deliveries: taskQueue } = taskQueues(config.temporal.taskQueuePrefix);

@@ -24,6 +24,7 @@ import type { Loop } from '../platform/loop.ts';
 import type { LoopName } from '../platform/loops.ts';
 import { type ObjectStore, openObjectStore } from '../platform/object-store/object-store.ts';
 import { listenToDatabase } from '../platform/postgres/connection.ts';
+import type { DatabasePool } from '../platform/postgres/database.ts';
 import { waitForSchema } from '../platform/postgres/schema-state.ts';
 import { warnWhenNotDurable } from '../platform/postgres/server-checks.ts';
 import { standsAside, type WorkerPeers } from '../platform/postgres/worker-processes.ts';
@@ -94,20 +95,12 @@ export async function startWorker(
   const loops: Loop[] = [];
   const watch = watchHealth({ database, logger, loops, delivery: delivery.loop });
   onHealth?.(watch.health);
+  const scraped = { config, database: upkeepDatabase, pools: [database, upkeepDatabase], watch, sdkMetrics };
   const health = await startHealthServer({
     host: config.api.host,
     port: config.workerHealthPort,
     health: watch.health,
-    makeScrape: () =>
-      makeWorkerScrape(metrics, {
-        config,
-        database: upkeepDatabase,
-        pools: [database, upkeepDatabase],
-        loop: delivery.loop,
-        runs: delivery.runs,
-        watch,
-        sdkMetrics,
-      }),
+    makeScrape: () => makeWorkerScrape(metrics, { ...scraped, loop: delivery.loop, runs: delivery.runs }),
   });
   await prepareDatabase({ database, secretBox }, logger);
   void reportUnreadableSecrets({ database: upkeepDatabase, secretBox }, logger);
@@ -143,15 +136,17 @@ export async function startWorker(
       await delivery.close();
       // The SDK refuses while a worker that hangs still holds it.
       await connection.close().catch((error) => logger.debug({ err: error }, 'Temporal stays connected'));
-      // A turn that still waits for the database is undone, and done again by another process.
-      for (const pool of [database, upkeepDatabase]) {
-        await pool.cutConnections(performance.now());
-        await pool.destroy();
-      }
+      for (const pool of [database, upkeepDatabase]) await closePool(pool);
       objectStore.close();
       await health.close();
     },
   };
+}
+
+/** A turn that still waits for the database is undone, and done again by another process. */
+async function closePool(pool: DatabasePool): Promise<void> {
+  await pool.cutConnections(performance.now());
+  await pool.destroy();
 }
 
 type Tools = Omit<ReturnType<typeof openParts>, 'objectStore'>;

@@ -39,10 +39,28 @@ const REFUSED_AGAIN_MS = 300;
 
 type Waiting = { event: StreamedEvent; cursor: string; isSettled: boolean };
 
+/** Work for one event id is done in turn. */
+function makeLanes() {
+  const lanes = new Map<string, Promise<void>>();
+  return {
+    add({ eventId }: StreamedEvent, work: () => Promise<void>): Promise<void> {
+      const lane = (lanes.get(eventId) ?? Promise.resolve()).then(work);
+      lanes.set(eventId, lane);
+      void lane.finally(() => {
+        if (lanes.get(eventId) === lane) lanes.delete(eventId);
+      });
+      return lane;
+    },
+    async idle(): Promise<void> {
+      while (lanes.size > 0) await Promise.all(lanes.values());
+    },
+  };
+}
+
 /** Forwards events as the service delivers them: those with one `eventId` one after the other, others side by side. */
 export function makeForwarder(options: ForwarderOptions) {
   const waiting: Waiting[] = [];
-  const lanes = new Map<string, Promise<void>>();
+  const lanes = makeLanes();
   const kept: Forwarded[] = [];
   const places = makePlaces(MAX_UNDER_WAY);
   const stopping = new AbortController();
@@ -76,14 +94,6 @@ export function makeForwarder(options: ForwarderOptions) {
       places.free();
     }
   };
-  const inLane = (event: StreamedEvent, work: () => Promise<void>): Promise<void> => {
-    const lane = (lanes.get(event.eventId) ?? Promise.resolve()).then(work);
-    lanes.set(event.eventId, lane);
-    void lane.finally(() => {
-      if (lanes.get(event.eventId) === lane) lanes.delete(event.eventId);
-    });
-    return lane;
-  };
 
   return {
     setUserAgent(name: string): void {
@@ -97,14 +107,14 @@ export function makeForwarder(options: ForwarderOptions) {
       if (stopping.signal.aborted) return;
       const one = { event, cursor, isSettled: false };
       waiting.push(one);
-      void inLane(event, async () => {
+      void lanes.add(event, async () => {
         if (!stopping.signal.aborted) await send(event, newDeliveryId(), 1);
         if (!stopping.signal.aborted) settle(one);
       });
     },
     /** Makes another attempt for an event. */
     retry({ event, deliveryId, attempt }: Forwarded): void {
-      void inLane(event, () => send(event, deliveryId, attempt + 1));
+      void lanes.add(event, () => send(event, deliveryId, attempt + 1));
     },
     /** Attempts, the oldest first; of each delivery only the last one. */
     latest(): Forwarded[] {
@@ -114,9 +124,7 @@ export function makeForwarder(options: ForwarderOptions) {
     attempts: (): readonly Forwarded[] => kept,
     waitingCount: () => waiting.length,
     /** Resolves when nothing is under way. */
-    async idle(): Promise<void> {
-      while (lanes.size > 0) await Promise.all(lanes.values());
-    },
+    idle: lanes.idle,
     stop(): void {
       stopping.abort();
       wakeAdders();

@@ -10,11 +10,15 @@ type Stored = { url: string; apiKey?: string; inKeyring?: true };
 /** Where a session of `listen` was, by account and types. */
 export type Session = { cursor: string; at: string; secret: string };
 
-/** Files of the user: the key (mode 0600) and where sessions of `listen` were. */
-export function openProfile(env: Environment, keyring = openKeyring(env)) {
+function directoryOf(env: Environment): string {
   const base =
     env.XDG_CONFIG_HOME || (process.platform === 'win32' && env.APPDATA) || join(homedir(), '.config');
-  const directory = env.HELIOGRAPH_CONFIG_DIR || join(base, 'heliograph');
+  return env.HELIOGRAPH_CONFIG_DIR || join(base, 'heliograph');
+}
+
+/** Files of the user: the key (mode 0600) and where sessions of `listen` were. */
+export function openProfile(env: Environment, keyring = openKeyring(env)) {
+  const directory = directoryOf(env);
   const path = (name: string) => join(directory, name);
 
   const read = <T>(name: string): T | null => {

@@ -134,10 +134,17 @@ function clockProblem(timestamp: string, nowMs: number): Verdict | null {
 
 type Signs = (body: Uint8Array, key?: Uint8Array, id?: string, timestamp?: string) => boolean;
 
-/** Ways in which the bytes of a body are changed before they are verified, with the bytes that were signed. */
 function otherBody(body: Buffer, signs: Signs): Verdict | null {
+  for (const [bytes, problem, advice] of changedBodies(body)) {
+    if (bytes !== null && !bytes.equals(body) && signs(bytes)) return wrong(problem, advice);
+  }
+  return null;
+}
+
+/** Ways in which the bytes of a body are changed before they are verified, with the bytes that were signed. */
+function changedBodies(body: Buffer): [Buffer | null, string, string][] {
   const text = body.toString('utf8');
-  const candidates: [Buffer | null, string, string][] = [
+  return [
     [
       Buffer.from(text.replace(/\r?\n$/, '')),
       'The body has a line break at its end that was not sent.',
@@ -160,6 +167,12 @@ function otherBody(body: Buffer, signs: Signs): Verdict | null {
     ],
     [reencoded(text, (value) => JSON.stringify(value)), ...REENCODED],
     [reencoded(text, (value) => escapeAll(JSON.stringify(value))), ...REENCODED],
+    ...changedTexts(body, text),
+  ];
+}
+
+function changedTexts(body: Buffer, text: string): [Buffer | null, string, string][] {
+  return [
     [
       Buffer.from(unescapeText(text)),
       'Characters of the body were escaped (\\u…).',
@@ -187,10 +200,6 @@ function otherBody(body: Buffer, signs: Signs): Verdict | null {
       'Parse it once less: it was written as JSON twice.',
     ],
   ];
-  for (const [bytes, problem, advice] of candidates) {
-    if (bytes !== null && !bytes.equals(body) && signs(bytes)) return wrong(problem, advice);
-  }
-  return null;
 }
 
 const REENCODED = [

@@ -52,24 +52,25 @@ type Place = { owners: DownloadOwners; reader: MeteredReader | null; passedBytes
 
 type Waiting = { owners: DownloadOwners; admit: (place: Place) => void };
 
+/** The places of the first group of these owners that may have no more; null: there is room. */
+function fullGroup(all: Place[], owners: DownloadOwners, limits: DownloadLimits): Place[] | null {
+  const groupOf = (kind: keyof DownloadOwners) => all.filter((place) => place.owners[kind] === owners[kind]);
+  const groups: [Place[], number][] = [
+    [groupOf('file'), limits.perFile],
+    [groupOf('address'), limits.perAddress],
+    [groupOf('tenant'), limits.perTenant],
+    [all, limits.total],
+  ];
+  return groups.find(([group, limit]) => group.length >= limit)?.[0] ?? null;
+}
+
 /** A download without a place waits in its owners' line; a slow client is cut, at once if its place is waited for. */
 export function shareDownloads(scope: FastifyInstance, limits: DownloadLimits): DownloadShares {
   // Both in the order in which they came.
   const places = new Set<Place>();
   const waiting = new Set<Waiting>();
 
-  const full = (owners: DownloadOwners): Place[] | null => {
-    const all = [...places];
-    const groupOf = (kind: keyof DownloadOwners) =>
-      all.filter((place) => place.owners[kind] === owners[kind]);
-    const groups: [Place[], number][] = [
-      [groupOf('file'), limits.perFile],
-      [groupOf('address'), limits.perAddress],
-      [groupOf('tenant'), limits.perTenant],
-      [all, limits.total],
-    ];
-    return groups.find(([group, limit]) => group.length >= limit)?.[0] ?? null;
-  };
+  const full = (owners: DownloadOwners) => fullGroup([...places], owners, limits);
   const add = (owners: DownloadOwners): Place => {
     const place = { owners, reader: null, passedBytes: 0, leftMs: limits.graceMs };
     places.add(place);

@@ -41,6 +41,19 @@ type DeliveryTools = {
   runBounds?: RunBounds | undefined;
 };
 
+function openRuns({ database, logger }: DeliveryTools, calm: CalmWatch, onTrouble: (error: unknown) => void) {
+  return new DeliveryRuns({
+    calm,
+    onShown: (label) =>
+      void recordWorkflow(database, [{ ...label, workflowId: deliveryWorkflowId(label) }]).catch(onTrouble),
+    onTrouble: (error) =>
+      logger.warn(
+        { err: error },
+        'no workflow runs of deliveries are started for a second: deliveries continue without them, and Temporal does not show these',
+      ),
+  });
+}
+
 /** Everything that attempts deliveries in this process, for its loops and for the activities of workflows. */
 export function openDelivery(config: Config, tools: DeliveryTools) {
   const { database, logger, worker, onAttempt } = tools;
@@ -65,16 +78,7 @@ export function openDelivery(config: Config, tools: DeliveryTools) {
     troubleWatch.attempted(attempt, outcome);
   };
   const settlement = { database, health, runLimits, worker, onAttempt: observer, gate, onTrouble };
-  const runs = new DeliveryRuns({
-    calm,
-    onShown: (label) =>
-      void recordWorkflow(database, [{ ...label, workflowId: deliveryWorkflowId(label) }]).catch(onTrouble),
-    onTrouble: (error) =>
-      logger.warn(
-        { err: error },
-        'no workflow runs of deliveries are started for a second: deliveries continue without them, and Temporal does not show these',
-      ),
-  });
+  const runs = openRuns(tools, calm, onTrouble);
   const defaults = { timeoutMs, retryScheduleMs, workflows: config.delivery.workflows };
   const loop = new DeliveryLoop({ ...settlement, logger, sender, limiter, secretBox, defaults, runs });
   const leaseMs = leaseMsFor(timeoutMs);

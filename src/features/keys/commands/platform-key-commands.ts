@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import {
+  type AdminOutcome,
   adminAction,
   alignedFields,
   alignedTable,
@@ -61,25 +62,21 @@ function createCommand(): Command {
       expiresAt: expires,
       ...(grantable !== undefined && { grantableScopes: grantable }),
     };
-    const key = await createPlatformKey(tools, wanted, tools.config.mode);
-    const { id, platformKey, name, scopes, grantableScopes, allowedNetworks, expiresAt } = key;
-    return {
-      json: key,
-      text: [
-        alignedFields([
-          ['id', id],
-          ['platform key', platformKey],
-          ['name', name],
-          ['scopes', scopes],
-          ['grantable', grantableScopes],
-          ['networks', allowedNetworks ?? 'anywhere'],
-          ['expires', expiresAt ?? 'never'],
-        ]),
-        '',
-        'Keep the key now: it is not shown again.',
-      ].join('\n'),
-    };
+    return describeMade(await createPlatformKey(tools, wanted, tools.config.mode));
   });
+}
+
+function describeMade(key: Awaited<ReturnType<typeof createPlatformKey>>): AdminOutcome {
+  const fields = alignedFields([
+    ['id', key.id],
+    ['platform key', key.platformKey],
+    ['name', key.name],
+    ['scopes', key.scopes],
+    ['grantable', key.grantableScopes],
+    ['networks', key.allowedNetworks ?? 'anywhere'],
+    ['expires', key.expiresAt ?? 'never'],
+  ]);
+  return { json: key, text: `${fields}\n\nKeep the key now: it is not shown again.` };
 }
 
 function listCommand(): Command {
