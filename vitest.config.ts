@@ -15,6 +15,7 @@ const PATIENT = { testTimeout: 300_000, hookTimeout: 300_000 };
 
 /** Tests that compare times or fill the machine have it for themselves. */
 const TIMED = [
+  'test/integration/api/provisioning/hook-beside-failing.test.ts',
   'test/integration/deliveries/{unrecordable,dead-endpoint,hanging-endpoints,kill-worker,many-endpoints,delivery-loop,loop-pace,retry-storm}.test.ts',
   'test/integration/ingest/neighbours.test.ts',
   'test/integration/api/body-costs.test.ts',

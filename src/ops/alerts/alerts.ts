@@ -28,18 +28,37 @@ export async function followConditions(
 ): Promise<{ opened: number; ended: number }> {
   const found = looked.flatMap((look) => ('conditions' in look ? look.conditions : []));
   const whole = looked.flatMap((look) => ('conditions' in look && look.isWhole ? [look.kind] : []));
+  let opened = 0;
+  for (let from = 0; from < found.length; from += MOST_AT_ONCE) {
+    const some = found.slice(from, from + MOST_AT_ONCE);
+    opened += await change(database, 'opened', async (trx) => {
+      await endThoseThatCameAgain(trx, some);
+      return await openNew(trx, some);
+    });
+  }
+  let ended = 0;
+  for (let last = MOST_AT_ONCE; last === MOST_AT_ONCE; ended += last)
+    last = await change(database, 'resolved', (trx) => endOthers(trx, found, whole));
+  await change(database, 'lasting', takeReminders);
+  return { opened, ended };
+}
+
+/** Changes of one commit. Until it is over, no other change of the installation gets its place in the audit chain. */
+const MOST_AT_ONCE = 200;
+
+/** Returns how many alerts were changed, with those that an operator had resolved. */
+async function change(
+  database: Database,
+  state: NoticeState,
+  run: (trx: Transaction) => Promise<Changed[]>,
+): Promise<number> {
   return await database.transaction(async (trx) => {
-    await endThoseThatCameAgain(trx, found);
-    const opened = await openNew(trx, found);
-    const ended = await endOthers(trx, found, whole);
-    const lasting = await takeReminders(trx);
-    for (const [state, alerts] of Object.entries({ opened, lasting, resolved: ended })) {
-      for (const alert of alerts) {
-        await tell(trx, alert, state as NoticeState);
-        if (state !== 'lasting' && alert.kind !== 'operations_hook_failing') await note(trx, alert, state);
-      }
+    const changed = await run(trx);
+    for (const alert of changed.filter(({ isManual }) => !isManual)) {
+      await tell(trx, alert, state);
+      if (state !== 'lasting' && alert.kind !== 'operations_hook_failing') await note(trx, alert, state);
     }
-    return { opened: opened.length, ended: ended.length };
+    return changed.length;
   });
 }
 
@@ -91,22 +110,23 @@ async function openNew(trx: Transaction, found: readonly Condition[]): Promise<C
   return rows.filter(({ isNew }) => isNew);
 }
 
-/** Of kinds that were looked at as a whole. */
+/** Of kinds that were looked at as a whole, some at a time. */
 async function endOthers(
   trx: Transaction,
   found: readonly Condition[],
   kinds: readonly AlertKind[],
 ): Promise<Changed[]> {
-  const rows = await query<Changed>(
+  return await query<Changed>(
     trx,
     `update alerts a set over_at = now(), resolved_at = coalesce(a.resolved_at, now())
-      where a.over_at is null and a.kind = any (:kinds::text[])
-        and not exists (select from unnest(cast(:ofKind as text[]), cast(:subjects as text[])) as f (kind, subject)
-                         where f.kind = a.kind and f.subject = a.subject)
+      where a.id = any (array(
+        select id from alerts o where o.over_at is null and o.kind = any (:kinds::text[])
+           and not exists (select from unnest(cast(:ofKind as text[]), cast(:subjects as text[])) as f (kind, subject)
+                            where f.kind = o.kind and f.subject = o.subject)
+         limit ${MOST_AT_ONCE} for update))
      returning ${CHANGED}, a.resolved_by is not null as "isManual"`,
     { kinds, ofKind: found.map(({ kind }) => kind), subjects: found.map(({ subject }) => subject) },
   );
-  return rows.filter(({ isManual }) => !isManual);
 }
 
 async function takeReminders(trx: Transaction): Promise<Changed[]> {

@@ -33,13 +33,16 @@ export async function readAuditFeed(
   );
   const last = BigInt(end.last);
   const until = BigInt(after) + BigInt(WINDOW) < last ? BigInt(after) + BigInt(WINDOW) : last;
+  // Along the chain until there are enough, whatever the planner believes of entries that came just now: `offset 0` keeps it to that.
   const entries = await query<ChainedEntry>(
     database,
     `select c.position::text, a.at, a.tenant_id as "tenantId", a.waba_id as "wabaId", a.actor, a.actor_user_id as "actorUserId",
             a.action, a.target, a.detail
-       from audit_chain c join audit_log a on a.id = c.entry_id
+       from audit_chain c cross join lateral (
+         select * from audit_log
+          where id = c.entry_id and action = any (cast(:actions as text[]))
+                ${tenantId === null ? '' : 'and tenant_id = cast(:tenantId as bigint)'} offset 0) as a
       where c.position > cast(:after as bigint) and c.position <= cast(:until as bigint)
-        and a.action = any (cast(:actions as text[])) ${tenantId === null ? '' : 'and a.tenant_id = cast(:tenantId as bigint)'}
       order by c.position limit :limit`,
     { after, until: String(until), actions, limit, ...(tenantId !== null && { tenantId }) },
   );

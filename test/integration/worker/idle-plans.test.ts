@@ -1,12 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { QueueState } from '../../../src/engine/queue/states.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
-import { type Database, type DatabasePool, openDatabase } from '../../../src/platform/postgres/database.ts';
-import { migrate } from '../../../src/platform/postgres/migrate.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
+import { countingServer, readCounts } from '../../support/counting-server.ts';
 import { addEndpoints } from '../../support/many-endpoints.ts';
-import { startOwnPostgres } from '../../support/own-postgres.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testSettings } from '../../support/test-settings.ts';
@@ -41,24 +40,6 @@ const STATES: Readonly<Record<QueueState, { columns: string; values: string }>> 
   },
 };
 
-/** A server that counts what each statement touches, also those within functions. */
-async function countingServer(): Promise<{ database: DatabasePool; url: string }> {
-  const settings = [
-    'shared_preload_libraries=pg_stat_statements',
-    'pg_stat_statements.track=all',
-    'autovacuum=off',
-    'max_wal_size=16GB',
-    'maintenance_work_mem=128MB',
-  ];
-  const { url } = await startOwnPostgres({ settings });
-  const timeouts = { statementMs: 300_000, answerMs: 300_000 };
-  const database = openDatabase({ url, poolMax: 8, applicationName: 'test', timeouts });
-  onTestFinished(() => database.destroy());
-  await migrate(database);
-  await database.raw('create extension pg_stat_statements');
-  return { database, url };
-}
-
 /** Indexes are made when all rows are there, which takes a third of the time. */
 async function fillQueue(database: Database): Promise<void> {
   const states = Object.entries(STATES);
@@ -88,18 +69,6 @@ async function fillQueue(database: Database): Promise<void> {
   await database.raw('vacuum analyze');
 }
 
-type Counted = { text: string; calls: number; pages: number };
-
-async function readCounts(database: Database): Promise<Counted[]> {
-  return await query<Counted>(
-    database,
-    `select regexp_replace(s.query, '\\s+', ' ', 'g') as text, s.calls::integer as calls,
-            (s.shared_blks_hit + s.shared_blks_read)::float8 / s.calls as pages
-       from pg_stat_statements s join pg_database d on d.oid = s.dbid and d.datname = current_database()
-      order by pages desc`,
-  );
-}
-
 async function countStates(database: Database): Promise<Record<string, number>> {
   const rows = await query<{ state: string; n: number }>(
     database,
@@ -111,7 +80,7 @@ async function countStates(database: Database): Promise<Record<string, number>> 
 test('no statement of an idle worker reads more because a million deliveries wait in each state of the queue', {
   timeout: 600_000,
 }, async () => {
-  const { database, url } = await countingServer();
+  const { database, url } = await countingServer(['autovacuum=off', 'max_wal_size=16GB']);
   await seedFixtureAccounts(database);
   await fillQueue(database);
   await query(database, 'select pg_stat_statements_reset()');
