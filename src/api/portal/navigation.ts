@@ -58,6 +58,11 @@ export function pageOfWaba(wabaId: string, page: LinkPage): string {
   return page === 'overview' ? base : `${base}/${page}`;
 }
 
+/** The way back of lists that stand behind the conversations of a WABA. */
+export function conversationsTrail({ waba }: { waba: Pick<WabaInView, 'wabaId'> }) {
+  return [{ label: 'Conversations', href: `/portal/w/${encodeURIComponent(waba.wabaId)}/conversations` }];
+}
+
 /** So many WABAs are listed beside a page; the rest is behind the last entry. */
 const MAX_WABAS = 20;
 

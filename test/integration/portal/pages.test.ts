@@ -101,6 +101,17 @@ test('links lead to every page, and none of them leads nowhere', () => {
   expect(broken.map(({ path, answer }) => [path, answer.statusCode])).toEqual([]);
 });
 
+test('every page is one of the menu beside it, or has a way back to one', () => {
+  const beside = seen.filter(({ answer }) => answer.body.includes('<nav class="side"'));
+  const lost = beside.filter(({ path, answer: { statusCode, body } }) => {
+    const [before = ''] = body.split('<main');
+    const isInMenu = before.includes(` href="${path.split('?')[0]}"`);
+    return statusCode === 200 && !isInMenu && !body.includes('<nav class="trail"');
+  });
+  expect([...new Set(lost.map(({ path }) => routeOf(path)))]).toEqual([]);
+  expect(beside.length).toBeGreaterThan(60);
+});
+
 test('every page is what the standard calls a page, small, kept by nobody, and lets nothing run', () => {
   const wrong = seen.flatMap(({ path, answer, problems }) => {
     const { headers, body, rawPayload } = answer;

@@ -42,6 +42,7 @@ export function setupLinkPages(app: PortalApp, context: PortalContext): void {
     access: PAGES.operator,
     active: 'operator/tenants',
     title: 'Set-up links',
+    trail: () => [{ label: 'Tenants', href: '/portal/operator/tenants' }],
     lead: 'By a set-up link, a customer connects a WhatsApp number. Links are made with the platform API.',
     filters: [
       { name: 'id', label: 'Link', maxLength: 30 },

@@ -18,6 +18,7 @@ import { formPage } from '../kits/form-page.ts';
 import { type ListColumn, listPage } from '../kits/list-page.ts';
 import type { Visit } from '../kits/visit.ts';
 import { html, type Markup } from '../markup.ts';
+import { conversationsTrail } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 
 export const OPT_OUTS = '/portal/w/:wabaId/opt-outs';
@@ -43,6 +44,7 @@ export function optOutPages(app: PortalApp, context: PortalContext): void {
     access: PAGES.member,
     active: 'conversations',
     title: 'Opt-outs',
+    trail: conversationsTrail,
     lead: 'Customers who want no marketing messages, or no messages at all. Heliograph refuses to send what they do not want.',
     done: { noted: 'The opt-out is noted.', ended: 'The opt-out has ended.', words: 'The words are saved.' },
     actions: (visit) =>
@@ -76,7 +78,7 @@ export function optOutPages(app: PortalApp, context: PortalContext): void {
 }
 
 export function optOutsTrail(visit: Visit) {
-  return [{ label: 'Opt-outs', href: visit.at(OPT_OUTS) }];
+  return [...conversationsTrail(visit), { label: 'Opt-outs', href: visit.at(OPT_OUTS) }];
 }
 
 const COLUMNS: ListColumn<OptOutRow>[] = [

@@ -129,8 +129,10 @@ type Part = (visit: Visit, refused: Refused | null) => Child | Promise<Child>;
 
 export type ListPage<Row> = Place &
   Omit<List<Row>, 'caption' | 'empty'> &
-  Pick<PageView, 'done' | 'assets' | 'trail'> & {
+  Pick<PageView, 'done' | 'assets'> & {
     title: string;
+    /** The way back, where the page is none of the menu. */
+    trail?: (visit: Visit) => NonNullable<PageView['trail']>;
     /** Left out: the title. */
     caption?: string;
     lead: Child | ((visit: Visit) => Child | Promise<Child>);
@@ -161,7 +163,7 @@ export function listPage<Row>(app: PortalApp, context: PortalContext, page: List
       page.above?.(visit, refused),
       page.below?.(visit, refused),
     ]);
-    const { title, active, done = {}, assets = [], trail = [] } = page;
+    const { title, active, done = {}, assets = [] } = page;
     const actions = html`${page.actions?.(visit)}${!list.isEmpty && add}`;
     const body = html`${above}${list.markup}${below}`;
     const view = {
@@ -169,7 +171,7 @@ export function listPage<Row>(app: PortalApp, context: PortalContext, page: List
       active,
       done,
       assets,
-      trail,
+      trail: page.trail?.(visit) ?? [],
       lead,
       actions: actions.toString() && actions,
       body,

@@ -28,7 +28,7 @@ import { prettyJson, shownText } from '../deliveries/shown-text.ts';
 import { viewPage } from '../kits/view-page.ts';
 import type { Visit } from '../kits/visit.ts';
 import { html, type Markup, nothing } from '../markup.ts';
-import { hrefWith } from '../navigation.ts';
+import { conversationsTrail, hrefWith } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { windowText } from './conversation-window.ts';
 import { groupMembers, groupRows, participantList, statusBadge } from './group-parts.ts';
@@ -61,7 +61,7 @@ export function conversationPage(app: PortalApp, context: PortalContext): void {
     const erase = `/portal/w/${wabaId}/erasures/new?conversationId=${conversation.id}`;
     return {
       title: nameOf(conversation),
-      trail: [{ label: 'Conversations', href: visit.at(LIST) }],
+      trail: conversationsTrail(visit),
       actions: visit.mayChange && visit.mayUse(erase) && html`<a class="button" href="${erase}">Erase</a>`,
       assets: ['conversations.css'],
       body: html`${about(conversation, thread, visit.now)}

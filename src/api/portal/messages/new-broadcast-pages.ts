@@ -31,6 +31,7 @@ export function newBroadcastPages(app: PortalApp, context: PortalContext): void 
     ...place,
     path: NEW_BROADCAST,
     title: 'New broadcast',
+    trail: broadcastTrail,
     lead: 'Step 1 of 3: select the template. Nothing is sent before you start the broadcast.',
     columns: [
       { label: 'Template', cell: templateLink },

@@ -17,6 +17,7 @@ import { formPage } from '../kits/form-page.ts';
 import { type ListColumn, listPage } from '../kits/list-page.ts';
 import type { Visit } from '../kits/visit.ts';
 import { html, type Markup } from '../markup.ts';
+import { conversationsTrail } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { readMessage, wordsOf } from './message-words.ts';
 
@@ -31,6 +32,7 @@ export function scheduledPages(app: PortalApp, context: PortalContext): void {
     access: PAGES.member,
     path: SCHEDULED,
     title: 'Scheduled messages',
+    trail: conversationsTrail,
     lead: 'Messages that your API has given a time to. They leave at that time; the next one comes first.',
     done: { moved: 'The message has a new time.', cancelled: 'The message is cancelled.' },
     columns: COLUMNS,
@@ -99,7 +101,7 @@ function moveForm(app: PortalApp, context: PortalContext): void {
 }
 
 function scheduledTrail(visit: Visit) {
-  return [{ label: 'Scheduled messages', href: visit.at(SCHEDULED) }];
+  return [...conversationsTrail(visit), { label: 'Scheduled messages', href: visit.at(SCHEDULED) }];
 }
 
 const COLUMNS: ListColumn<ScheduledMessage>[] = [
