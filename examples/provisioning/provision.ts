@@ -59,10 +59,44 @@ export async function bringIn(ask: Ask, { id, name, wabaId }: Customer): Promise
   return (await ask<{ apiKey: string | null }>('PUT', path, key)).apiKey;
 }
 
+const AT_ONCE = 8;
+
+/** All customers, some at a time. `keep` puts an API key where it stays: no later call has it. */
+export async function bringAllIn(
+  ask: Ask,
+  customers: readonly Customer[],
+  keep: (customer: Customer, apiKey: string) => Promise<void>,
+): Promise<void> {
+  const rest = customers.values();
+  const worker = async () => {
+    for (const customer of rest) {
+      const apiKey = await bringIn(ask, customer);
+      if (apiKey !== null) await keep(customer, apiKey);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+}
+
 /** A new API key; the one before is valid for a day, in which the servers change over. Also where an answer with a key was lost. */
 export async function replaceKey(ask: Ask, { id, wabaId }: Customer): Promise<string> {
   const path = `/tenants/${id}/wabas/${wabaId}/keys/server/rotate`;
   return (await ask<{ apiKey: string }>('POST', path, { overlapHours: 24 })).apiKey;
+}
+
+type Tenant = { externalId: string | null; state: 'active' | 'suspended'; wabas: { wabaId: string }[] };
+
+/** All tenants of the installation, as they are now. */
+export async function tenantsOf(ask: Ask): Promise<Tenant[]> {
+  const tenants: Tenant[] = [];
+  for (let query = '?limit=100'; ; ) {
+    const page = await ask<{ data: Tenant[]; nextCursor: string; hasMore: boolean }>(
+      'GET',
+      `/tenants${query}`,
+    );
+    tenants.push(...page.data);
+    if (!page.hasMore) return tenants;
+    query = `?limit=100&cursor=${encodeURIComponent(page.nextCursor)}`;
+  }
 }
 
 export async function suspend(ask: Ask, { id }: Customer, suspendReason: string): Promise<void> {

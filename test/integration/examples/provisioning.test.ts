@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
 import { expect, onTestFinished, test } from 'vitest';
 import { APP } from '../../../dev/sandbox/graph/app-subscriptions.ts';
@@ -8,7 +7,6 @@ import { startUpstreamServer } from '../../../dev/sandbox/upstream-server.ts';
 import { makeProduct } from '../../../examples/product/server.ts';
 import { connected, connectLink } from '../../../examples/provisioning/connect-number.ts';
 import {
-  bringIn,
   type Customer,
   type Event,
   follow,
@@ -37,26 +35,8 @@ const customersOf = (product: string, wabas: string): readonly Customer[] =>
     wabaId: `${wabas}${String(n).padStart(5, '0')}`,
   }));
 
-const CUSTOMERS = customersOf('customer', '9500000000');
-
-const AT_ONCE = 8;
-
-/** As a program that works through its list, some at a time. */
-async function each<Item, Result>(
-  items: readonly Item[],
-  work: (item: Item) => Promise<Result>,
-): Promise<Result[]> {
-  const results: Result[] = [];
-  const rest = items.entries();
-  const worker = async () => {
-    for (const [index, item] of rest) results[index] = await work(item);
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
-  return results;
-}
-
 /** What the tables have of the customers. */
-async function stored(product = 'customer'): Promise<Map<string, Known>> {
+async function stored(product: string): Promise<Map<string, Known>> {
   const rows = await query<{
     id: string;
     isSuspended: boolean;
@@ -86,51 +66,14 @@ async function stored(product = 'customer'): Promise<Map<string, Known>> {
   );
 }
 
-test('a product brings in 200 customers twice side by side, replaces keys and suspends two: nothing twice, and the feed gives the state', async () => {
-  await api.app.listen({ host: '127.0.0.1', port: 0 });
-  const { port } = api.app.server.address() as AddressInfo;
-  const { platformKey } = await addPlatformKey(api.database);
-  const ask = platformApi(`http://127.0.0.1:${port}`, platformKey);
-  const known = new Map<string, Known>();
-  const bring = () => each(CUSTOMERS, (customer) => bringIn(ask, customer));
-  const [one, other] = await Promise.all([bring(), bring()]);
-  for (const [n, key] of one.entries()) {
-    const made = [key, other[n]].filter((apiKey) => apiKey !== null);
-    expect([n, made]).toEqual([n, [expect.stringMatching(/^ck_[0-9a-f]{64}$/)]]);
-  }
-  const cursor = await follow(ask, known, null);
-  expect(known).toEqual(await stored());
-  const rotated = CUSTOMERS.slice(0, 50);
-  const keys = await each(rotated, (customer) => replaceKey(ask, customer));
-  expect(new Set([...keys, ...one, ...other].filter((key) => key !== null)).size).toBe(250);
-  const late = CUSTOMERS.slice(-2);
-  for (const customer of late) await suspend(ask, customer, 'The invoice is due.');
-  expect(await bring()).toEqual(CUSTOMERS.map(() => null));
-  await follow(ask, known, cursor);
-  expect(known).toEqual(await stored());
-  expect([...known].flatMap(([id, { state }]) => (state === 'suspended' ? [id] : []))).toEqual(
-    late.map(({ id }) => id),
-  );
-  const again = new Map<string, Known>();
-  await follow(ask, again, null);
-  expect(again).toEqual(known);
-  expect(again.size).toBe(CUSTOMERS.length);
-});
-
 const ENCRYPTION_KEYS = `k1:${Buffer.alloc(32, 1).toString('base64')}`;
 
 /** A program of the product that goes through all customers, and prints each key that it was given. */
 const PROGRAM = `
-  const { bringIn, platformApi } = await import(process.env.EXAMPLE);
+  const { bringAllIn, platformApi } = await import(process.env.EXAMPLE);
   const ask = platformApi(process.env.URL, process.env.PLATFORM_KEY);
-  const rest = JSON.parse(process.env.CUSTOMERS).values();
-  const worker = async () => {
-    for (const customer of rest) {
-      const key = await bringIn(ask, customer);
-      if (key !== null) console.log(customer.id + ' ' + key);
-    }
-  };
-  await Promise.all(Array.from({ length: ${AT_ONCE} }, worker));
+  const keep = async ({ id }, apiKey) => console.log(id + ' ' + apiKey);
+  await bringAllIn(ask, JSON.parse(process.env.CUSTOMERS), keep);
 `;
 
 /** The customer at Meta, and in the product. */
@@ -186,8 +129,64 @@ async function opensFrame(page: Page, origin: string, killed: () => Promise<void
   await frame.getByRole('button', { name: 'Add' }).waitFor();
 }
 
-test('the same while API, workers and programs are killed, a number is connected by link and the portal opened in a frame: nothing twice, nothing lost, and feed and hook give the state', async () => {
-  const customers = customersOf('shop', '9600000000');
+/** The example as a reader starts it; `said` waits for what it prints. */
+function startExample(env: Record<string, string>) {
+  const path = new URL('../../../examples/provisioning/whole-product.ts', import.meta.url).pathname;
+  const child = spawn(process.execPath, [path], {
+    env: { PATH: process.env.PATH ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let printed = '';
+  for (const output of [child.stdout, child.stderr])
+    output.on('data', (chunk) => {
+      printed += String(chunk);
+    });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const said = async (what: RegExp): Promise<string> => {
+    await eventually(String(what), () => {
+      if (child.exitCode !== null) throw new Error(printed);
+      return what.test(printed);
+    });
+    return what.exec(printed)?.[1] ?? '';
+  };
+  return { child, said };
+}
+
+test('the script of a whole product brings in 200 customers twice side by side, and goes on where it was killed: nothing twice, and the feed gives the state', async () => {
+  const { settings, url, origin } = await startOutside();
+  const { platformKey } = await addPlatformKey(api.database);
+  const server = await startApiProcess(settings, new URL(url).port);
+  const worker = startWorkerProcess(settings);
+  onTestFinished(async () => void (await Promise.all([server.kill(), worker.kill()])));
+  const ask = platformApi(url, platformKey);
+  const env = { HELIOGRAPH_URL: url, HELIOGRAPH_PLATFORM_KEY: platformKey, PRODUCT_ORIGIN: origin };
+  const first = startExample(env);
+  await eventually('some are there', async () => (await stored('shop-')).size > 20);
+  first.child.kill('SIGKILL');
+  const { said } = startExample(env);
+  const linkUrl = await said(/as the customer: (\S+)/);
+  await (await beginsWith(linkUrl, url))();
+  await said(/The link is (done): \d+/);
+  expect(await said(/The feed says of (\d+) tenants what the API lists/)).toBe('200');
+
+  const state = await stored('shop-');
+  expect(state.size).toBe(200);
+  for (const [id, { wabas, numbers }] of state) {
+    const isLinked = id === 'shop-0';
+    expect([id, wabas.size, numbers.size]).toEqual([id, isLinked ? 2 : 1, isLinked ? 1 : 0]);
+  }
+  const suspended = [...state].flatMap(([id, one]) => (one.state === 'suspended' ? [id] : []));
+  expect(suspended.sort()).toEqual(['shop-198', 'shop-199']);
+  const known = new Map<string, Known>();
+  await follow(ask, known, null);
+  expect(known).toEqual(state);
+  const chrome = await launchChrome();
+  onTestFinished(() => chrome.close());
+  await opensFrame(await chrome.newPage(), origin, async () => {});
+});
+
+test('the same steps while API, workers and programs are killed, a number is connected by link and the portal opened in a frame: nothing twice, nothing lost, and feed and hook give the state', async () => {
+  const customers = customersOf('store', '9700000000');
   const { settings, url, origin, own, returns, registrations } = await startOutside();
   const { platformKey } = await addPlatformKey(api.database);
   const { port } = new URL(url);
@@ -198,7 +197,7 @@ test('the same while API, workers and programs are killed, a number is connected
   const receiver = await startReceiver();
   onTestFinished(() => receiver.close());
   const ask = platformApi(url, platformKey);
-  await ask('PUT', '/operations-hooks/shop', { url: `${receiver.url}/hook` });
+  await ask('PUT', '/operations-hooks/store', { url: `${receiver.url}/hook` });
   const known = new Map<string, Known>();
   let cursor: string | null = null;
   const printed: string[] = [];
@@ -216,7 +215,7 @@ test('the same while API, workers and programs are killed, a number is connected
   };
   const tenants = async () =>
     Number(
-      await queryValue(api.database, `select count(*) from tenants where starts_with(external_id, 'shop')`),
+      await queryValue(api.database, `select count(*) from tenants where starts_with(external_id, 'store')`),
     );
   let programs = [await startProgram(), await startProgram()];
   const link = async () => await connectLink(ask, linked, { visit: 'visit-42', ...returns });
@@ -267,19 +266,19 @@ test('the same while API, workers and programs are killed, a number is connected
   for (const customer of [...lost, ...customers.slice(0, 20)]) await replaceKey(ask, customer);
   for (const customer of customers.slice(-2)) await suspend(ask, customer, 'The invoice is due.');
 
-  const state = await stored('shop');
+  const state = await stored('store');
   expect(state.size).toBe(customers.length);
   for (const [id, { wabas }] of state) expect([id, wabas.size]).toEqual([id, id === linked.id ? 2 : 1]);
   expect([...(state.get(linked.id)?.numbers ?? [])]).toEqual([done.phoneNumberId]);
   const links = `/tenants/${linked.id}/setup-links`;
   expect((await ask<{ data: object[] }>('GET', links)).data).toHaveLength(1);
   await follow(ask, known, cursor);
-  expect(ofShop(known)).toEqual(state);
-  await eventually('the hook has all', () => ofShop(fromHook(receiver.received)), { is: state });
+  expect(ofStore(known)).toEqual(state);
+  await eventually('the hook has all', () => ofStore(fromHook(receiver.received)), { is: state });
 });
 
 /** Without the tenants of another test. */
-const ofShop = (known: Map<string, Known>) => new Map([...known].filter(([id]) => id.startsWith('shop')));
+const ofStore = (known: Map<string, Known>) => new Map([...known].filter(([id]) => id.startsWith('store')));
 
 /** What a program knows that keeps the last sequence of each tenant, and ignores what came before. */
 function fromHook(received: readonly { body: string }[]): Map<string, Known> {
