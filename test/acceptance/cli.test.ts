@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { cpSync, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startApiProcess } from '../support/application-process.ts';
+import { listenInTest } from '../support/listen.ts';
 import { type CliRun, packCli, runCli, startCli } from './support/built-cli.ts';
 import { api } from './support/customer.ts';
 import { startCuttableProxy } from './support/cuttable-proxy.ts';
@@ -65,12 +65,8 @@ async function developerServer(answer: (hook: Hook) => number = () => 204) {
     hooks.push(hook);
     response.writeHead(answer(hook)).end();
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, hooks };
+  const port = await listenInTest(server);
+  return { url: `http://127.0.0.1:${port}/hook`, hooks };
 }
 
 async function listening(run: CliRun): Promise<CliRun> {

@@ -2,12 +2,12 @@ import { execFile } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { blockThatBegins } from '../support/document-blocks.ts';
+import { listenInTest } from '../support/listen.ts';
 import { replaced, runBlock, tenant } from './support/block-shell.ts';
 import { api } from './support/customer.ts';
 import { npmPackages } from './support/npm-packages.ts';
@@ -34,9 +34,8 @@ describe('cloud-api.md and its pages', () => {
     const server = createServer((request, response) =>
       response.end(new URL(request.url ?? '', 'http://server').searchParams.get('hub.challenge')),
     );
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => void server.close());
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`;
+    const port = await listenInTest(server);
+    const url = `http://127.0.0.1:${port}/webhooks`;
     const block = blockThatBegins('cloud-api.md', 'curl -s');
     const printed = await runBlock(
       folder,

@@ -11,14 +11,13 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { api, type Customer, newestConversation, sendPicture } from './support/customer.ts';
 import { documentCommands, writeDocumentFiles } from './support/document-files.ts';
+import { freePort } from './support/free-ports.ts';
 import { checkTypes, packClient } from './support/packed-client.ts';
 import { missingPrograms, oldestNode, provideGo } from './support/programs.ts';
 import { systemPython } from './support/python-environment.ts';
@@ -125,14 +124,6 @@ async function stop(child: ChildProcess): Promise<void> {
   // The shell and the program that it runs.
   if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
   await once(child, 'exit');
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 function folderOf(document: string): string {

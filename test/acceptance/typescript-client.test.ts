@@ -2,11 +2,11 @@ import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { listenInTest } from '../support/listen.ts';
 import { installClient } from './support/client-project.ts';
 import { api, type Customer, newestConversation } from './support/customer.ts';
 import { startLosingProxy } from './support/losing-proxy.ts';
@@ -231,10 +231,6 @@ async function continuingServer(): Promise<string> {
     response.writeContinue();
     response.setHeader('content-type', 'application/json').end('{"userId":7}');
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const port = await listenInTest(server);
+  return `http://127.0.0.1:${port}`;
 }

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, inject, onTestFinished } from 'vitest';
 import { type Database, type DatabasePool, openDatabase } from '../../src/platform/postgres/database.ts';
 import { query } from '../../src/platform/postgres/sql.ts';
 import { TEMPLATE_DATABASE } from './infrastructure-setup.ts';
+import { seedFixtureAccounts } from './test-accounts.ts';
 
 export type TestDatabase = { database: DatabasePool; url: string; close(): Promise<void> };
 
@@ -35,6 +36,18 @@ export async function testDatabase(poolMax = 10, fixedPlans = false): Promise<Te
 /** As `testDatabase`, connected to as the worker does. */
 export async function testWorkerDatabase(poolMax = 10): Promise<TestDatabase> {
   return await testDatabase(poolMax, true);
+}
+
+/** As `testDatabase`, with the fixtures' accounts. */
+export async function seededDatabase(poolMax = 10, fixedPlans = false): Promise<TestDatabase> {
+  const created = await testDatabase(poolMax, fixedPlans);
+  await seedFixtureAccounts(created.database);
+  return created;
+}
+
+/** As `seededDatabase`, connected to as the worker does. */
+export async function seededWorkerDatabase(poolMax = 10): Promise<TestDatabase> {
+  return await seededDatabase(poolMax, true);
 }
 
 /** As `createTestDatabase`, one for the tests of a file: filled before the first of them. Each makes its own tenant. */

@@ -4,8 +4,8 @@ import { startWorker } from '../../src/worker/start-worker.ts';
 import { ACCOUNT } from './load/upstream-bodies.ts';
 import { makeOwnTemporal } from './own-temporal.ts';
 import { silentLogger } from './silent-logger.ts';
-import { addEndpoint, seedFixtureAccounts } from './test-accounts.ts';
-import { testDatabase } from './test-database.ts';
+import { addEndpoint } from './test-accounts.ts';
+import { seededDatabase } from './test-database.ts';
 import { testSettings } from './test-settings.ts';
 import { startReceiver } from './webhook-receiver.ts';
 
@@ -13,8 +13,7 @@ import { startReceiver } from './webhook-receiver.ts';
 export async function workerBesideTemporal() {
   const temporal = await makeOwnTemporal();
   await temporal.start();
-  const { database, url } = await testDatabase(20);
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededDatabase(20);
   const receiver = await startReceiver();
   onTestFinished(() => receiver.close());
   const endpoint = await addEndpoint(database, ACCOUNT.wabaId, `${receiver.url}/hook`);

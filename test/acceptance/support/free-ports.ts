@@ -1,4 +1,4 @@
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 
 /** How many ports the embedded stack uses, one after the other. */
 const PORTS = 11;
@@ -11,6 +11,15 @@ export async function freePortBase(): Promise<number> {
     if (free.every((one) => one)) return base;
   }
   throw new Error('no run of free ports found');
+}
+
+/** One that the system hands out. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
 }
 
 function isFree(port: number): Promise<boolean> {

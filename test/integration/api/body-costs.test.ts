@@ -5,9 +5,9 @@ import { costlyBodies, costlyValues } from '../../support/costly-bodies.ts';
 import { allocatedBy, leastCpuMs } from '../../support/cpu-budget.ts';
 import { filledIn, pageRoutes } from '../portal/page-routes.ts';
 import { newOffice, newUser, openBrowser, type PortalBrowser } from '../portal/portal-browser.ts';
-import { apiOfFile, freshKeyHolder, type KeyHolder, PUBLIC_URL, signed } from './api-harness.ts';
+import { freshKeyHolder, type KeyHolder, PUBLIC_URL, signed } from './api-harness.ts';
 import { PLACE, templatesOf } from './documented-requests.ts';
-import { startRecordingUpstream, type UpstreamAccount } from './graph/recording-upstream.ts';
+import { apiOnRecordingUpstream, type UpstreamAccount } from './graph/recording-upstream.ts';
 import { isOfFacade, type MatrixRoute, matrixRoutes } from './route-matrix.ts';
 
 /**
@@ -29,11 +29,7 @@ const LARGEST_IN_MEMORY = /^(many|as many) ({},|names)|a form of (a&|0&1)|many p
 /** As bodies come from a network. */
 const CHUNK_BYTES = 64 * 1024;
 
-let upstream: Awaited<ReturnType<typeof startRecordingUpstream>>;
-const api = apiOfFile(async () => {
-  upstream = await startRecordingUpstream();
-  return await upstream.overrides();
-});
+const { api, upstream } = apiOnRecordingUpstream();
 let facade: UpstreamAccount;
 let holder: KeyHolder;
 let routes: MatrixRoute[];

@@ -10,8 +10,7 @@ import { openObjectStore } from '../../../src/platform/object-store/object-store
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { addKey, testConfig, WABA } from './api-harness.ts';
 
 const READS = 'HELIOGRAPH_RATE_LIMIT_READS_PER_SECOND';
@@ -20,8 +19,7 @@ const WRONG_KEYS = 'HELIOGRAPH_RATE_LIMIT_WRONG_KEYS_PER_MINUTE';
 
 /** Two API processes of one database, as far as a process is an application. */
 async function startTwo(settings: Record<string, string>, logger = silentLogger) {
-  const { database } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededDatabase();
   const config = testConfig(settings);
   const objectStore = openObjectStore(config.objectStore);
   const statements: string[] = [];
@@ -208,8 +206,7 @@ describe('keys that are not valid', () => {
 });
 
 async function startCounting() {
-  const { database } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededDatabase();
   const config = testConfig({ [WRONG_KEYS]: '5' });
   const looksUp = { statements: 0, atOnce: 0, mostAtOnce: 0 };
   const lookupDatabase: Database = {

@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import http from 'node:http';
 import https from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, inject, onTestFinished, test, vi } from 'vitest';
 import { ensureCertificate } from '../../../dev/embedded/certificate.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
+import { listenInTest } from '../../support/listen.ts';
 import { createTestDatabase } from '../../support/test-database.ts';
 import { signed } from './api-harness.ts';
 
@@ -153,9 +153,7 @@ test.each([
   ['api', 'HELIOGRAPH_API_HOST', 'is no address of this machine'],
 ])('%s ends with a sentence where it cannot listen: %s %s', async (command, name, reason) => {
   const other = http.createServer();
-  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void other.close());
-  const port = String((other.address() as AddressInfo).port);
+  const port = String(await listenInTest(other));
   const isHost = name === 'HELIOGRAPH_API_HOST';
   const value = isHost ? '192.0.2.1' : name.endsWith('_LISTEN') ? `127.0.0.1:${port}` : port;
   const settings = { HELIOGRAPH_API_HOST: '127.0.0.1', [name]: value };

@@ -10,8 +10,8 @@ import { publicDeliveryId } from '../../../src/platform/public-ids.ts';
 import { type HttpSender, makeHttpSender } from '../../../src/platform/sender/http-sender.ts';
 import { attemptHead, idleLoop } from '../../support/idle-loop.ts';
 import { takeIn } from '../../support/take-in.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testWorkerDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededWorkerDatabase } from '../../support/test-database.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
 import { answer, startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 
@@ -34,8 +34,7 @@ afterEach(async () => {
 
 /** Three statuses of one message, queued for the receiver: one lane of three. */
 async function ladder(schedule: number[]) {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase();
   await addEndpoint(database, WABA, `${receiver.url}/hook`);
   await takeIn(database, ...['st_sent_v24', 'st_delivered', 'st_read'].map(fixtureBody));
   const defaults = { retryScheduleMs: schedule, timeoutMs: TIMEOUT_MS, workflows: 'auto' as const };

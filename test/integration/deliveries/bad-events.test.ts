@@ -10,15 +10,14 @@ import { query } from '../../../src/platform/postgres/sql.ts';
 import { DEFAULT_RETRY_SCHEDULE_MS } from '../../../src/platform/retry-schedule.ts';
 import type { SendResult } from '../../../src/platform/sender/http-sender.ts';
 import { claimAll } from '../../support/due-shares.ts';
-import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { takeIn } from '../../support/take-in.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testWorkerDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededWorkerDatabase } from '../../support/test-database.ts';
 import { madeAttempt } from '../../unit/deliveries/made-attempts.ts';
 import { failure, response } from '../../unit/deliveries/send-results.ts';
 
 const WABA = '900000000000101';
-const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
 const URL = 'https://tenant.example/hook';
 const HOUR_MS = 3_600_000;
 const RULE = { minutes: 5, leastFailures: 10, share: 0.7 };
@@ -31,8 +30,7 @@ const down: Answer = () => response(500);
 
 /** One endpoint, attempted by the production functions on a clock of its own. */
 async function endpointWorld() {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase();
   const { id } = await addEndpoint(database, WABA, URL);
   await database.raw(`update endpoint_health set mode_changed_at = now() - interval '1 hour'`);
   let nowMs = 1_790_000_040_000;

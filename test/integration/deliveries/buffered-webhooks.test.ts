@@ -7,8 +7,8 @@ import { query } from '../../../src/platform/postgres/sql.ts';
 import { publicBatchId, publicDeliveryId, publicEventId } from '../../../src/platform/public-ids.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { answer, eventually, startReceiver } from '../../support/webhook-receiver.ts';
 import { startWorkerProcess } from '../../support/worker-process.ts';
@@ -133,8 +133,7 @@ test('in the format meta a batch is one change with all messages, signed as Meta
 });
 
 test('a batch whose worker is killed while it waits for the response is sent again whole, with the same bytes', async () => {
-  const { database, url } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededDatabase();
   const receiver = await startReceiver(
     (_, response) => new Promise((resolve) => response.on('close', () => resolve(null))),
   );

@@ -8,15 +8,14 @@ import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { publicBatchId } from '../../../src/platform/public-ids.ts';
 import { claimAll } from '../../support/due-shares.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { age, letBuffer, logged, queued, release, write } from './buffer-fixtures.ts';
 
 const WABA = '900000000000101';
 
 async function bufferedEndpoint(settings: Parameters<typeof letBuffer>[2] = {}) {
-  const { database } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededDatabase();
   const { id } = await addEndpoint(database, WABA, 'https://bot.example/hook');
   await letBuffer(database, id, settings);
   return { database, id };

@@ -7,8 +7,8 @@ import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
 import { bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 import { startWorkerProcess } from '../../support/worker-process.ts';
@@ -41,8 +41,7 @@ const ALLOWED_PASSED = 4_000;
 const TRICKLE_INTERVAL_MS = 200;
 
 test(`an endpoint that is down keeps ${EVENTS} events with few workflows, disturbs nobody, and gets all in order once it is back`, async () => {
-  const { database, url } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededDatabase();
   const settings = testSettings(url, { HELIOGRAPH_WEBHOOK_TIMEOUT_MS: '2000' });
   const dead = await startCountingReceiver();
   await dead.close();

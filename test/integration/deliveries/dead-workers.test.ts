@@ -5,8 +5,8 @@ import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { ACCOUNT, bodyOf, messageStatus } from '../../support/load/upstream-bodies.ts';
 import { makeOwnTemporal, type OwnTemporal } from '../../support/own-temporal.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import {
   answer,
@@ -34,8 +34,7 @@ type Installation = {
 async function installation(paths: readonly string[]): Promise<Installation> {
   const temporal = await makeOwnTemporal();
   await temporal.start();
-  const { database, url } = await testDatabase(20);
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededDatabase(20);
   const receiver = await startReceiver();
   onTestFinished(() => receiver.close());
   for (const path of paths) await addEndpoint(database, ACCOUNT.wabaId, `${receiver.url}/${path}`);

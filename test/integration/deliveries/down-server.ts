@@ -4,10 +4,10 @@ import { loadConfig } from '../../../src/platform/config/config.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
-import { bodyOf, messageStatus } from '../../support/load/upstream-bodies.ts';
+import { ACCOUNT, bodyOf, messageStatus } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import {
   answer,
@@ -18,11 +18,6 @@ import {
 } from '../../support/webhook-receiver.ts';
 import { startWorkerProcess, type WorkerProcess } from '../../support/worker-process.ts';
 
-const ACCOUNT = {
-  wabaId: '900000000000101',
-  phoneNumberId: '800000000000111',
-  displayPhoneNumber: '12025550100',
-};
 /** Even twice as many failures do not open the breaker of the endpoint: nothing of it is probed. */
 export const KEYS = ['a', 'b', 'c', 'd'].map((key) => `wamid.${key}`);
 export const LADDER = ['sent', 'delivered', 'read'];
@@ -58,8 +53,7 @@ export async function downServer<T = void>(
   { whileDown = answer(503), maxInFlight = null }: Down,
   work: (url: string) => Promise<T>,
 ) {
-  const { database, url } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededDatabase();
   const receiver = await startReceiver(whileDown);
   onTestFinished(() => receiver.close());
   await addEndpoint(database, ACCOUNT.wabaId, `${receiver.url}/hook`);

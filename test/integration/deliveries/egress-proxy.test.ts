@@ -11,8 +11,8 @@ import { makeProxyRoute } from '../../../src/platform/sender/proxy-route.ts';
 import { startConnectProxy } from '../../support/connect-proxy.ts';
 import { attemptHead, idleLoop } from '../../support/idle-loop.ts';
 import { takeIn } from '../../support/take-in.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testWorkerDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededWorkerDatabase } from '../../support/test-database.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
 import { startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 
@@ -32,8 +32,7 @@ afterEach(async () => {
 
 /** A delivery that waits for the receiver, and a loop that reaches it through the proxy only. */
 async function oneDelivery() {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase();
   await addEndpoint(database, WABA, `${receiver.url}/hook`);
   await takeIn(database, fixtureBody('st_sent_v24'));
   const settings = parseEgressProxy(`http://127.0.0.1:${proxy.port}`);

@@ -17,8 +17,8 @@ import { ACCOUNT, bodyOf, messageStatus, textMessage } from '../../support/load/
 import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { useTemporal } from '../../support/temporal-client.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { drawIdsApart, testWorkerDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { drawIdsApart, seededWorkerDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { answer, type Behaviour, eventually, startReceiver } from '../../support/webhook-receiver.ts';
 
@@ -26,8 +26,7 @@ const client = useTemporal();
 
 /** An endpoint whose id no other test has: runs are found by it. */
 async function installation(behaviour: Behaviour, overrides: Record<string, string> = {}) {
-  const { database, url } = await testWorkerDatabase(20);
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededWorkerDatabase(20);
   await drawIdsApart(database);
   const receiver = await startReceiver(behaviour);
   onTestFinished(() => receiver.close());
@@ -252,8 +251,7 @@ test('updates do what the buttons of the portal do, with the same audit entries,
 });
 
 test('endpoints in trouble are found however many they are, page by page', async () => {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase();
   const urls = Array.from({ length: 7 }, (_, n) => `https://tenant.example/${n}`);
   const ids = await addEndpoints(database, ACCOUNT.wabaId, { urls, ratePerSecond: null });
   await queueEach(database, ACCOUNT.wabaId, ids, (n) => `lane ${n}`);
@@ -276,8 +274,7 @@ test('endpoints in trouble are found however many they are, page by page', async
 });
 
 test('a run is told of an attempt once its endpoint shows how it went, so that its first look is right', async () => {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase();
   const { id } = await addEndpoint(database, ACCOUNT.wabaId, 'https://tenant.example/hook');
   const isFailing = 'select 1 from endpoint_health where failing_since is not null';
   const states: boolean[] = [];

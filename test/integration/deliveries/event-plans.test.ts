@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { type EventFilter, listEvents } from '../../../src/features/delivery-log/events.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
-import { seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { NUMBER, OTHER_WABA, WABA } from '../api/api-harness.ts';
 
 const ANY: EventFilter = {
@@ -35,8 +34,7 @@ function watching(database: Database) {
 }
 
 test('a page of events touches about as many rows as it shows, however many there are and whoever has more', async () => {
-  const { database } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededDatabase();
   await database.raw(
     `insert into events (day, id, waba_id, tenant_id, phone_number_id, event_type, event_id, lane, sequence, body)
      select (at at time zone 'utc')::date,

@@ -19,8 +19,7 @@ import type { SendResult } from '../../../src/platform/sender/http-sender.ts';
 import { claimAll } from '../../support/due-shares.ts';
 import { idleLoop } from '../../support/idle-loop.ts';
 import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';
-import { seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testWorkerDatabase } from '../../support/test-database.ts';
+import { seededWorkerDatabase } from '../../support/test-database.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 import { madeAttempt } from '../../unit/deliveries/made-attempts.ts';
 import { response } from '../../unit/deliveries/send-results.ts';
@@ -45,8 +44,7 @@ function watched(database: Database, seen: string[]): Database {
 
 /** Seven endpoints; `fail` has two deliveries of each attempted, and returns the statements that record the failures. */
 async function failingEndpoints({ mayStart }: { mayStart: boolean }) {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase();
   const urls = Array.from({ length: ENDPOINTS }, (_, n) => `https://bad.example/${n}`);
   const ids = await addEndpoints(database, WABA, { urls, ratePerSecond: null });
   const health = makeEndpointHealth();
@@ -114,8 +112,7 @@ test.each([
 });
 
 test('the next claim does not wait for what Temporal is told about the results before it', async () => {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase();
   const urls = ['https://bad.example/hook'];
   const [id = ''] = await addEndpoints(database, WABA, { urls, ratePerSecond: null });
   await execute(database, 'update webhook_endpoints set max_in_flight = 1');
@@ -149,8 +146,7 @@ test('the next claim does not wait for what Temporal is told about the results b
 });
 
 test('processes that note failures of the same endpoints in any order never block each other for good', async () => {
-  const { database } = await testWorkerDatabase(12);
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase(12);
   const urls = Array.from({ length: ENDPOINTS }, (_, n) => `https://bad.example/${n}`);
   const ids = await addEndpoints(database, WABA, { urls, ratePerSecond: null });
   await execute(database, `update endpoint_health set mode = 'probing'`);

@@ -3,20 +3,18 @@ import { endpointAlertsOf, setOperationsUrl } from '../../../src/ops/alerts/oper
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { makeAddressGuard, shownUrl } from '../../../src/platform/http/outbound-url.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { takeIn } from '../../support/take-in.ts';
-import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { addEndpoint, testSecretBox } from '../../support/test-accounts.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { answer, eventually, startReceiver } from '../../support/webhook-receiver.ts';
 import { startWorkerProcess } from '../../support/worker-process.ts';
 
 const WABA = '900000000000101';
-const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
 
 test('a delivery that failed for good is told at the operations URL', async () => {
-  const { database, url } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededDatabase();
   const [tenant, operations] = await Promise.all([startReceiver(), startReceiver()]);
   tenant.behave(answer(500));
   await addEndpoint(database, WABA, `${tenant.url}/hook`);

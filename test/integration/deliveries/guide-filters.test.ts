@@ -7,19 +7,20 @@ import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { connectTemporal } from '../../../src/platform/temporal/worker-connection.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { runAdmin } from '../../support/admin-cli.ts';
-import { bodyOf, imageMessage, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
+import {
+  ACCOUNT,
+  bodyOf,
+  imageMessage,
+  messageStatus,
+  textMessage,
+} from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { drawIdsApart, testWorkerDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { drawIdsApart, seededWorkerDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { answer, eventually, startReceiver } from '../../support/webhook-receiver.ts';
 
 const GUIDE = new URL('../../../docs/operators/operations.md', import.meta.url);
-const ACCOUNT = {
-  wabaId: '900000000000101',
-  phoneNumberId: '800000000000111',
-  displayPhoneNumber: '12025550100',
-};
 const ENDED = 'wamid.ENDED';
 const WAITS = 'wamid.WAITS';
 
@@ -47,8 +48,7 @@ function filtersOfAddresses(): string[] {
 
 /** A worker with a delivery that failed for good, one that waits, a test event, and media that upstream does not hand out. */
 async function installation() {
-  const { database, url } = await testWorkerDatabase(20);
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededWorkerDatabase(20);
   await drawIdsApart(database);
   const receiver = await startReceiver((webhook, response) =>
     answer(webhook.headers['x-service-event-id'] === ENDED ? 500 : 503)(webhook, response),

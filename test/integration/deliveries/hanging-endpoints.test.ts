@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
+import { listenInTest } from '../../support/listen.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { addEndpoints } from '../../support/many-endpoints.ts';
 import {
@@ -41,13 +41,9 @@ async function startCrowd() {
     });
   };
   const server = createServer(answer);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+  const port = await listenInTest(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     hanging,
     countEnded: () => ended,
     hang: () => {

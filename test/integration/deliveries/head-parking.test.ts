@@ -12,8 +12,7 @@ import { startWorker } from '../../../src/worker/start-worker.ts';
 import { buffersTouched } from '../../support/buffers-touched.ts';
 import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testWorkerDatabase } from '../../support/test-database.ts';
+import { seededWorkerDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { vacuumed } from '../../support/vacuumed.ts';
 import { eventually, startReceiver } from '../../support/webhook-receiver.ts';
@@ -23,8 +22,7 @@ const CLOSED = { closedSeconds: 60, limit: 10_000 };
 
 /** Endpoints that have been off for an hour, each with as many deliveries that wait. */
 async function switchedOff(count: number, each: number, url = 'https://tenant.example') {
-  const { database, url: databaseUrl } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database, url: databaseUrl } = await seededWorkerDatabase();
   const urls = Array.from({ length: count }, (_, n) => `${url}/${n}`);
   const ids = await addEndpoints(database, WABA, { urls, ratePerSecond: null });
   await database.raw(`update endpoint_health set mode_changed_at = now() - interval '1 hour',

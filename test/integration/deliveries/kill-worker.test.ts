@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { seededDice } from '../../support/seeded-dice.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import {
   answer,
@@ -65,8 +65,7 @@ describe('workers that are killed', () => {
   test('lose no event and disturb no order, with failing endpoints and two workers on real Temporal', async () => {
     const seed = 20_261_121;
     const dice = seededDice(seed);
-    const { database, url } = await testDatabase();
-    await seedFixtureAccounts(database);
+    const { database, url } = await seededDatabase();
     const receiver = await startReceiver(moody(dice));
     const { secret } = await addEndpoint(database, WABA, `${receiver.url}/hook`);
     expect(secret).toMatch(/^whsec_/);

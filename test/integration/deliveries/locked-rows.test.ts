@@ -16,18 +16,17 @@ import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { claimAll } from '../../support/due-shares.ts';
 import { holdRows } from '../../support/held-rows.ts';
-import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { deliverHeads } from '../../support/settle-rows.ts';
 import { takeIn } from '../../support/take-in.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testWorkerDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededWorkerDatabase } from '../../support/test-database.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 import { madeAttempt } from '../../unit/deliveries/made-attempts.ts';
 import { response } from '../../unit/deliveries/send-results.ts';
 import { publish, queuedStates, settleLive } from '../replays/replay-fixtures.ts';
 
 const WABA = '900000000000101';
-const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
 
 /** Attempts that got these status codes, one lane each, under leases that are in force. */
 async function attemptsWith(database: Database, statusCodes: readonly number[]): Promise<MadeAttempt[]> {
@@ -93,8 +92,7 @@ test.each([
   ['successes', [200, 200, 200]],
   ['failures', [500, 500, 500]],
 ])('a row that another transaction holds does not delay the %s of other lanes', async (_, codes) => {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase();
   const [first, ...others] = await attemptsWith(database, codes);
   if (first === undefined) throw new Error('nothing was claimed');
   const { recorder, recorded, seen } = recorderOf(database);
@@ -116,8 +114,7 @@ test.each([
 });
 
 test('a failure uses up one start of a run, however often its recording is tried', async () => {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase();
   const [first, other] = await attemptsWith(database, [500, 500]);
   if (first === undefined || other === undefined) throw new Error('nothing was claimed');
   let starts = 2;
@@ -144,8 +141,7 @@ test('a failure uses up one start of a run, however often its recording is tried
 });
 
 test('what the database refuses of an attempt whose row is held is left out at each try, and the attempt counts once', async () => {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase();
   const [attempt] = await attemptsWith(database, [500]);
   if (attempt === undefined) throw new Error('nothing was claimed');
   const { tools } = recorderOf(database);
@@ -165,8 +161,7 @@ test('what the database refuses of an attempt whose row is held is left out at e
 });
 
 test('failures and successes are recorded while another transaction holds the settings of their endpoint', async () => {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase();
   const attempts = await attemptsWith(database, [503, 200, 200]);
   const [failure] = attempts;
   if (failure === undefined) throw new Error('nothing was claimed');
@@ -185,8 +180,7 @@ test('failures and successes are recorded while another transaction holds the se
 });
 
 test('the release of an event that waits behind an attempt delays no other lane', async () => {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase();
   const [first, second] = await attemptsWith(database, [200, 200]);
   if (first === undefined || second === undefined) throw new Error('nothing was claimed');
   const [behind] = await query<{ uuid: string }>(
@@ -209,8 +203,7 @@ test('the release of an event that waits behind an attempt delays no other lane'
 });
 
 test('a release whose event becomes a head while it waits does not lock out others that lock the heads of those lanes', async () => {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase();
   const [first, second] = await attemptsWith(database, [200, 200]);
   if (first === undefined || second === undefined) throw new Error('nothing was claimed');
   const heads = [first.deliveryId, second.deliveryId];
@@ -258,8 +251,7 @@ test('a release whose event becomes a head while it waits does not lock out othe
 });
 
 test('an attempt whose claim another process took over is given up at once', async () => {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase();
   const [first] = await attemptsWith(database, [200]);
   if (first === undefined) throw new Error('nothing was claimed');
   await database.raw('update delivery_queue set token = gen_random_uuid()');
@@ -270,8 +262,7 @@ test('an attempt whose claim another process took over is given up at once', asy
 });
 
 test('a replay is paused, resumed and cancelled in transactions of a thousand deliveries at most', async () => {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase();
   await addEndpoint(database, WABA, 'https://tenant.example/hook');
   await publish(database, WABA, { count: 2_500, keys: 2_500 });
   await settleLive(database, 'failed');

@@ -5,8 +5,7 @@ import { claimAll } from '../../support/due-shares.ts';
 import { holdSnapshot } from '../../support/held-snapshot.ts';
 import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';
 import { settleAndFollow } from '../../support/settle-rows.ts';
-import { seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testWorkerDatabase } from '../../support/test-database.ts';
+import { seededWorkerDatabase } from '../../support/test-database.ts';
 
 /**
  * Looking for what waits behind a delivery costs the same however many went through its lane, also while somebody holds an
@@ -27,8 +26,7 @@ async function entriesRead(database: Database): Promise<number> {
 }
 
 test('what follows in a lane is found by reading as much behind 300 others and an old snapshot as behind ten', async () => {
-  const { database, url } = await testWorkerDatabase(1);
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededWorkerDatabase(1);
   const [endpointId = ''] = await addEndpoints(database, WABA, {
     urls: ['https://e.example'],
     ratePerSecond: null,

@@ -10,8 +10,7 @@ import type { DatabasePool } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testWorkerDatabase } from '../../support/test-database.ts';
+import { seededWorkerDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { answer, eventually, startReceiver } from '../../support/webhook-receiver.ts';
 
@@ -19,8 +18,7 @@ const WABA = '900000000000101';
 
 /** The delivery loop of a worker, without Temporal; `watched` sees its statements. */
 async function withLoop(watched: (text: string) => void = () => undefined) {
-  const { database, url } = await testWorkerDatabase(10);
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededWorkerDatabase(10);
   const config = loadConfig(testSettings(url));
   const objectStore = openObjectStore(config.objectStore);
   onTestFinished(() => objectStore.close());

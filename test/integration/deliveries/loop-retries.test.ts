@@ -8,8 +8,8 @@ import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { idleLoop } from '../../support/idle-loop.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testWorkerDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededWorkerDatabase } from '../../support/test-database.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 import { response } from '../../unit/deliveries/send-results.ts';
 import { age, letBuffer, write } from './buffer-fixtures.ts';
@@ -34,12 +34,6 @@ async function addRetries(
   );
 }
 
-async function seeded() {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
-  return database;
-}
-
 const statesOf = async (database: Database) =>
   (await query<{ state: string }>(database, 'select state from delivery_queue order by position')).map(
     ({ state }) => state,
@@ -47,7 +41,7 @@ const statesOf = async (database: Database) =>
 
 describe('retries', () => {
   test('become due at their time, the oldest first', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     const { id } = await addEndpoint(database, WABA, 'https://a.example');
     await addRetries(database, id, { dueInSeconds: [-1, -3, -2, 60] });
     expect(await releaseDueRetries(database, { ...EVERYTHING, limit: 2 })).toBe(2);
@@ -57,7 +51,7 @@ describe('retries', () => {
   });
 
   test('that a run shows are left to it for a moment, and to nobody while Temporal is away', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     const { id } = await addEndpoint(database, WABA, 'https://a.example');
     await addRetries(database, id, { run: 'room', dueInSeconds: [-1, -4, 60] });
     expect(await releaseDueRetries(database, EVERYTHING)).toBe(1);
@@ -67,7 +61,7 @@ describe('retries', () => {
   });
 
   test('do not include test events, which go to an endpoint in any mode: they are found by themselves', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     const { id } = await addEndpoint(database, WABA, 'https://a.example');
     await addRetries(database, id, { run: 'extra', dueInSeconds: [-4, -1] });
     await database.raw('update delivery_queue set attempts = 0');
@@ -78,7 +72,7 @@ describe('retries', () => {
 });
 
 test('a test event at a receiver that hangs keeps no retry of others waiting', async () => {
-  const database = await seeded();
+  const { database } = await seededWorkerDatabase();
   const hanging = await addEndpoint(database, WABA, 'https://hangs.example');
   const other = await addEndpoint(database, SECOND_WABA, 'https://other.example');
   const responds = Promise.withResolvers<ReturnType<typeof response>>();
@@ -108,7 +102,7 @@ test('a test event at a receiver that hangs keeps no retry of others waiting', a
 });
 
 test('a look for what is late is two statements while nothing waits, and sees to buffered heads besides', async () => {
-  const database = await seeded();
+  const { database } = await seededWorkerDatabase();
   const texts: string[] = [];
   const counting: Database = {
     ...database,
@@ -142,7 +136,7 @@ test('a look for what is late is two statements while nothing waits, and sees to
 });
 
 test('the room for runs is counted by endpoint, by tenant and overall, without those beside the limits', async () => {
-  const database = await seeded();
+  const { database } = await seededWorkerDatabase();
   const tenants = await query<{ waba: string; tenant: string }>(
     database,
     'select waba_id as waba, tenant_id as tenant from wabas',
@@ -169,7 +163,7 @@ test('the room for runs is counted by endpoint, by tenant and overall, without t
 });
 
 test('endpoints of a tenant share the room for runs, and never take what other tenants must have left', async () => {
-  const database = await seeded();
+  const { database } = await seededWorkerDatabase();
   const { id: first } = await addEndpoint(database, WABA, 'https://a.example');
   const { id: second } = await addEndpoint(database, WABA, 'https://b.example');
   const { id: other } = await addEndpoint(database, SECOND_WABA, 'https://c.example');

@@ -2,8 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';
-import { seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 import { startWorkerProcess } from '../../support/worker-process.ts';
@@ -36,8 +35,7 @@ test.each([
 ])(
   `${ENDPOINTS} endpoints with a rate limit and %s, each with something due, do not slow each other down`,
   async (_name, urlOf) => {
-    const { database, url } = await testDatabase();
-    await seedFixtureAccounts(database);
+    const { database, url } = await seededDatabase();
     const receiver = await startCountingReceiver();
     const urls = Array.from({ length: ENDPOINTS }, (_, n) => urlOf(n, receiver.port));
     const ids = await addEndpoints(database, WABA, { urls, ratePerSecond: 100 });

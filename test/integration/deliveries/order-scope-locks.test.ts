@@ -4,8 +4,8 @@ import { lockEndpoint } from '../../../src/engine/endpoint/store.ts';
 import { lockLanes } from '../../../src/engine/queue/order-scope.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testWorkerDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededWorkerDatabase } from '../../support/test-database.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 
 const CHANGING = { wabaId: '900000000000101', phoneNumberId: '800000000000111', tenantId: '1' };
@@ -28,8 +28,7 @@ const waitsForLocks = async (database: Database): Promise<number> => {
 };
 
 test('the order scope of an endpoint changes: publishing for another tenant waits for no lock', async () => {
-  const { database } = await testWorkerDatabase(12);
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase(12);
   const { id } = await addEndpoint(database, CHANGING.wabaId, 'https://changing.example');
   await addEndpoint(database, OTHER.wabaId, 'https://other.example');
   let blocked = Promise.resolve();

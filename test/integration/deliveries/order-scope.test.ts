@@ -11,14 +11,13 @@ import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { isLockTimeout } from '../../../src/platform/postgres/error-class.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { bodyOf, paymentStatus, textMessage } from '../../support/load/upstream-bodies.ts';
+import { ACCOUNT, bodyOf, paymentStatus, textMessage } from '../../support/load/upstream-bodies.ts';
 import { takeIn } from '../../support/take-in.ts';
-import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
-import { testWorkerDatabase } from '../../support/test-database.ts';
+import { addEndpoint, testSecretBox } from '../../support/test-accounts.ts';
+import { seededWorkerDatabase } from '../../support/test-database.ts';
 import { publish, settleLive } from '../replays/replay-fixtures.ts';
 
 const WABA = '900000000000101';
-const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
 
 const OTHER = {
   wabaId: '900000000000202',
@@ -27,8 +26,7 @@ const OTHER = {
 };
 
 async function withEndpoint() {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase();
   const { id } = await addEndpoint(database, WABA, 'https://tenant.example/hook');
   return { database, id };
 }

@@ -9,8 +9,8 @@ import { startWorker } from '../../../src/worker/start-worker.ts';
 import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { useTemporal } from '../../support/temporal-client.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { drawIdsApart, testWorkerDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { drawIdsApart, seededWorkerDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { answer, eventually, startReceiver } from '../../support/webhook-receiver.ts';
 
@@ -34,8 +34,7 @@ const client = useTemporal();
 
 /** An endpoint that is down, with 200 events. */
 async function outage() {
-  const { database, url } = await testWorkerDatabase(20);
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededWorkerDatabase(20);
   await drawIdsApart(database);
   const receiver = await startReceiver(answer(503));
   onTestFinished(() => receiver.close());

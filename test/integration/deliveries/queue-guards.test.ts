@@ -12,21 +12,19 @@ import { putOffClaim } from '../../../src/engine/queue/settle.ts';
 import { stepAside } from '../../../src/engine/queue/sweep.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
+import { ACCOUNT, bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
 import { deliverHeads, settleDelivered } from '../../support/settle-rows.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { takeIn } from '../../support/take-in.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testWorkerDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededWorkerDatabase } from '../../support/test-database.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 
 const WABA = '900000000000101';
-const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
 const TOKEN = '00000000-0000-4000-8000-000000000001';
 
 async function withEndpoint() {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase();
   const { id } = await addEndpoint(database, WABA, 'https://tenant.example/hook');
   return { database, id };
 }

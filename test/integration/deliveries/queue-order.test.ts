@@ -11,8 +11,8 @@ import { claimAll } from '../../support/due-shares.ts';
 import { newQueuedRow as newRow } from '../../support/queued-rows.ts';
 import { seededDice } from '../../support/seeded-dice.ts';
 import { settleAndFollow } from '../../support/settle-rows.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testWorkerDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededWorkerDatabase } from '../../support/test-database.ts';
 import {
   applyScopes,
   OPERATIONS,
@@ -106,8 +106,7 @@ async function drain(world: World): Promise<void> {
 }
 
 async function withEndpoints(count: number) {
-  const { database } = await testWorkerDatabase(24);
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase(24);
   const endpoints: string[] = [];
   for (let n = 0; n < count; n += 1) {
     endpoints.push((await addEndpoint(database, '900000000000101', `https://e${n}.example`)).id);
@@ -119,8 +118,7 @@ describe('the queue', () => {
   test('loses nothing, keeps the order of each lane and sends one at a time, whatever publishers, workers and operators do', {
     timeout: 120_000 + RUNS * 20_000,
   }, async () => {
-    const { database } = await testWorkerDatabase(30);
-    await seedFixtureAccounts(database);
+    const { database } = await seededWorkerDatabase(30);
     await noteMoves(database);
     const moves = new Set<string>();
     const run = async (script: Script): Promise<void> => {

@@ -4,8 +4,8 @@ import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import {
   answer,
@@ -90,8 +90,7 @@ function attemptsOf({ received }: WebhookReceiver) {
 }
 
 test('a tenant of whose 100 attempts a second 60 fail delays no retries of another, and what fails again there has its run', async () => {
-  const { database, url } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededDatabase();
   const bad = await startReceiver(failThreeOfFive());
   const calm = await startReceiver(failTwice);
   onTestFinished(() => bad.close());

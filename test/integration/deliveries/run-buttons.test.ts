@@ -8,15 +8,14 @@ import { startWorker } from '../../../src/worker/start-worker.ts';
 import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { pauseActivity, resetRun } from '../../support/run-buttons.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { drawIdsApart, testWorkerDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { drawIdsApart, seededWorkerDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { answer, eventually, startReceiver } from '../../support/webhook-receiver.ts';
 
 /** A worker, and a delivery whose first attempt was answered 503; the next one is due in so many seconds. */
 async function failedOnce(retryAfterSeconds: number) {
-  const { database, url } = await testWorkerDatabase(20);
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededWorkerDatabase(20);
   await drawIdsApart(database);
   const receiver = await startReceiver(answer(503, { 'retry-after': String(retryAfterSeconds) }));
   onTestFinished(() => receiver.close());

@@ -4,8 +4,8 @@ import { query } from '../../../src/platform/postgres/sql.ts';
 import { idleLoop } from '../../support/idle-loop.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { takeIn } from '../../support/take-in.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testWorkerDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededWorkerDatabase } from '../../support/test-database.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 import { response } from '../../unit/deliveries/send-results.ts';
 
@@ -18,8 +18,7 @@ const EVENTS = 10;
 const MOST_HELD = 180;
 
 test('a flood at endpoints whose attempts wait for their runs holds a few slots, and nobody else waits for Temporal', async () => {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase();
   for (let n = 0; n < ENDPOINTS; n += 1)
     await addEndpoint(database, FLOODED.wabaId, `https://a${n}.example/`);
   await database.raw(`update webhook_endpoints set delivery_workflows = 'always'`);

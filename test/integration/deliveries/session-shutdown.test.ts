@@ -1,15 +1,14 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { bodyOf, messageStatus } from '../../support/load/upstream-bodies.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { ACCOUNT, bodyOf, messageStatus } from '../../support/load/upstream-bodies.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { eventually, startReceiver } from '../../support/webhook-receiver.ts';
 import { startWorkerProcess } from '../../support/worker-process.ts';
 
 const WABA = '900000000000101';
-const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
 
 /** A receiver that takes its time, so that attempts are under way whenever the process is told to stop. */
 async function startSlowReceiver() {
@@ -23,8 +22,7 @@ async function startSlowReceiver() {
 }
 
 test('a deploy in the middle of a flood: the old process finishes and releases, the new one goes on; each event once, in order', async () => {
-  const { database, url } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededDatabase();
   const receiver = await startSlowReceiver();
   await addEndpoint(database, WABA, `${receiver.url}/hook`);
   const settings = testSettings(url);

@@ -5,15 +5,14 @@ import { BREAKER, makeEndpointHealth } from '../../../src/engine/deliveries/brea
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { claimAll } from '../../support/due-shares.ts';
-import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { takeIn } from '../../support/take-in.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testWorkerDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededWorkerDatabase } from '../../support/test-database.ts';
 import { madeAttempt } from '../../unit/deliveries/made-attempts.ts';
 import { response } from '../../unit/deliveries/send-results.ts';
 
 const WABA = '900000000000101';
-const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
 
 /** Failed attempts of `count` deliveries of one endpoint, under leases that are in force. */
 async function failedAttempts(database: Database, count: number): Promise<MadeAttempt[]> {
@@ -75,16 +74,14 @@ async function settleUntilRecorded(database: Database, attempts: readonly MadeAt
 }
 
 test('attempts whose recording is tried again count once, so a stumbling database stops no endpoint', async () => {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase();
   const few = BREAKER.leastFailures - 1;
   const attempts = await failedAttempts(database, few);
   expect(await settleUntilRecorded(database, attempts)).toEqual({ counted: few, mode: 'open' });
 });
 
 test('an endpoint that is down is stopped, though the recording that found it was undone', async () => {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase();
   const enough = BREAKER.leastFailures;
   const attempts = await failedAttempts(database, enough);
   expect(await settleUntilRecorded(database, attempts)).toEqual({ counted: enough, mode: 'probing' });
@@ -105,8 +102,7 @@ function overtaken(database: Database): Database {
 }
 
 test('attempts whose claims another process takes over while they are judged change nothing', async () => {
-  const { database } = await testWorkerDatabase(2);
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase(2);
   const attempts = await failedAttempts(database, BREAKER.leastFailures);
   const { outcomes, locked } = await settleAttempts(settlementTools(overtaken(database)), attempts);
   expect(outcomes).toEqual(attempts.map(() => null));

@@ -4,8 +4,7 @@ import { query } from '../../../src/platform/postgres/sql.ts';
 import { claimAll } from '../../support/due-shares.ts';
 import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';
 import { settleAndFollow, settleDelivered } from '../../support/settle-rows.ts';
-import { seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testWorkerDatabase } from '../../support/test-database.ts';
+import { seededWorkerDatabase } from '../../support/test-database.ts';
 
 const WABA = '900000000000101';
 
@@ -16,8 +15,7 @@ async function commitOf(
   lanes: readonly string[],
   settle: (trx: Transaction, claims: Claims) => Promise<unknown>,
 ): Promise<string | undefined> {
-  const { database } = await testWorkerDatabase(1);
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase(1);
   const urls = ['https://e.example'];
   const [endpointId = ''] = await addEndpoints(database, WABA, { urls, ratePerSecond: null });
   const endpointIds = lanes.map(() => endpointId);

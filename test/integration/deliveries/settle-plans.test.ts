@@ -7,8 +7,7 @@ import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';
 import { partitionsOpened } from '../../support/partitions-opened.ts';
 import { rowsRead } from '../../support/rows-read.ts';
 import { settleAndFollow, settleFailed } from '../../support/settle-rows.ts';
-import { seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testWorkerDatabase } from '../../support/test-database.ts';
+import { seededWorkerDatabase } from '../../support/test-database.ts';
 import { vacuumed } from '../../support/vacuumed.ts';
 
 const WABA = '900000000000101';
@@ -38,8 +37,7 @@ async function readPerFollower(database: Database): Promise<number[]> {
 
 /** A database with one endpoint; `add` queues deliveries, 20 in a lane. */
 async function withLanes() {
-  const { database } = await testWorkerDatabase(1);
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase(1);
   const [endpointId = ''] = await addEndpoints(database, WABA, {
     urls: ['https://e.example'],
     ratePerSecond: null,

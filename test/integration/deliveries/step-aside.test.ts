@@ -5,14 +5,13 @@ import { dropWaiting } from '../../../src/engine/queue/remove.ts';
 import { stepAside } from '../../../src/engine/queue/sweep.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { bodyOf, messageStatus } from '../../support/load/upstream-bodies.ts';
+import { ACCOUNT, bodyOf, messageStatus } from '../../support/load/upstream-bodies.ts';
 import { deliverHeads } from '../../support/settle-rows.ts';
 import { takeIn } from '../../support/take-in.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 
 const WABA = '900000000000101';
-const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
 
 type Row = { id: string; day: string; lane: string; state: string; attempts: number; aside: boolean };
 
@@ -25,8 +24,7 @@ const rowsOf = (database: Database) =>
 
 /** Statuses of one message; the first fails and has done so for `minutes`. */
 async function failing(minutes: number, steps: string[] = ['sent', 'delivered', 'read']) {
-  const { database } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededDatabase();
   const { id } = await addEndpoint(database, WABA, 'https://tenant.example/hook');
   await database.raw(`update endpoint_health set mode_changed_at = now() - interval '1 day'`);
   await takeIn(database, ...steps.map((step) => bodyOf(ACCOUNT, [messageStatus('wamid.BLOCK', step)])));

@@ -15,8 +15,8 @@ import {
 } from '../../support/load/upstream-bodies.ts';
 import { makeOwnTemporal } from '../../support/own-temporal.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { addEndpoint, seedFixtureAccounts, testEventIdHash } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { addEndpoint, testEventIdHash } from '../../support/test-accounts.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import {
   answer,
@@ -27,8 +27,7 @@ import {
 } from '../../support/webhook-receiver.ts';
 
 async function installation(address: string, overrides: Record<string, string> = {}) {
-  const { database, url } = await testDatabase(20);
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededDatabase(20);
   const receiver = await startReceiver();
   onTestFinished(() => receiver.close());
   await addEndpoint(database, ACCOUNT.wabaId, `${receiver.url}/hook`);

@@ -9,8 +9,8 @@ import { startWorker } from '../../../src/worker/start-worker.ts';
 import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { makeOwnTemporal } from '../../support/own-temporal.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { answer, eventually, startReceiver } from '../../support/webhook-receiver.ts';
 
@@ -24,8 +24,7 @@ async function runsOf(client: Client): Promise<string[]> {
 
 test('endpoints in trouble have their runs once Temporal is there, and again after it lost all it had', async () => {
   const temporal = await makeOwnTemporal();
-  const { database, url } = await testDatabase(20);
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededDatabase(20);
   const receiver = await startReceiver(answer(503));
   onTestFinished(() => receiver.close());
   const failing = await addEndpoint(database, ACCOUNT.wabaId, `${receiver.url}/failing`);

@@ -8,16 +8,14 @@ import { idleLoop } from '../../support/idle-loop.ts';
 import { ACCOUNT, bodyOf, messageStatus } from '../../support/load/upstream-bodies.ts';
 import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';
 import { drainInbox, intakeTools } from '../../support/take-in.ts';
-import { seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testWorkerDatabase } from '../../support/test-database.ts';
+import { seededWorkerDatabase } from '../../support/test-database.ts';
 import { eventually, startReceiver } from '../../support/webhook-receiver.ts';
 
 const urls = (count: number, base = 'https://e.example') =>
   Array.from({ length: count }, (_, n) => `${base}/${n}`);
 
 test('of hundreds of deliveries that become due together, a few are begun before other requests have their turn', async () => {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase();
   const receiver = await startReceiver();
   onTestFinished(() => receiver.close());
   const ids = await addEndpoints(database, ACCOUNT.wabaId, {
@@ -73,8 +71,7 @@ function notingPublished<Given extends Database>(given: Given, published: number
 }
 
 test('a body of 200 statuses for 100 endpoints is published in statements that are made in a moment', async () => {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase();
   await addEndpoints(database, ACCOUNT.wabaId, { urls: urls(100), ratePerSecond: null });
   const statuses = Array.from({ length: 200 }, (_, n) => messageStatus(`wamid.${n}`, 'delivered'));
   await insertBodies(database, [bodyOf(ACCOUNT, statuses)]);

@@ -14,8 +14,8 @@ import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { makeHttpSender } from '../../../src/platform/sender/http-sender.ts';
 import { startAdmin } from '../../support/admin-cli.ts';
-import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { testSecretBox } from '../../support/test-accounts.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { startTestApi, WABA } from '../api/api-harness.ts';
 import { externalClient } from '../api/external-client.ts';
 import { markupProblems } from '../portal/markup-problems.ts';
@@ -70,8 +70,7 @@ async function startDemandingServer() {
 
 /** The certificates of endpoints, and attempts through the sender of the workers. */
 async function startSending(ca: string) {
-  const { database } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededDatabase();
   const rules = { allowHttp: false, guard: makeAddressGuard({ allowCidrs: ['127.0.0.0/8'] }) };
   const resolve = async () => ['127.0.0.1'];
   const sender = makeHttpSender({ ...rules, resolve, ca, connectTimeoutMs: 5_000, totalTimeoutMs: 5_000 });

@@ -5,8 +5,8 @@ import { lockPublishing } from '../../../src/engine/queue/publishing-locks.ts';
 import { deleteEndpoint } from '../../../src/features/endpoints/endpoint-modes.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 
 const WABA = '900000000000101';
@@ -27,8 +27,7 @@ test.each([
   ['wrote nothing before', false],
   ['had written something before', true],
 ])('a deleted endpoint gets nothing from a publisher that saw it and %s', async (_, writesBefore) => {
-  const { database } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededDatabase();
   const { id } = await addEndpoint(database, WABA, 'https://gone.example/hook');
   let deleting: Promise<unknown> = Promise.resolve();
   await database.transaction(async (trx) => {

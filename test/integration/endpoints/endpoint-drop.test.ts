@@ -9,15 +9,14 @@ import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { newQueuedRow, queueRows } from '../../support/queued-rows.ts';
 import { seededDice } from '../../support/seeded-dice.ts';
 import { settleDelivered as settle } from '../../support/settle-rows.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 
 const WABA = '900000000000101';
 const REASON = 'dropped by a test';
 
 async function twoEndpoints() {
-  const { database } = await testDatabase(24);
-  await seedFixtureAccounts(database);
+  const { database } = await seededDatabase(24);
   const { id: endpoint } = await addEndpoint(database, WABA, 'https://a.example');
   const { id: other } = await addEndpoint(database, WABA, 'https://b.example');
   return { database, endpoint, other };

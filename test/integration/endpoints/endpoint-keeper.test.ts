@@ -14,19 +14,17 @@ import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query, queryColumn } from '../../../src/platform/postgres/sql.ts';
 import { makeWorkWatch } from '../../../src/platform/work-watch.ts';
 import { startHeartbeat } from '../../../src/worker/heartbeat.ts';
-import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { takeIn } from '../../support/take-in.ts';
-import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
-import { testWorkerDatabase } from '../../support/test-database.ts';
+import { addEndpoint, testSecretBox } from '../../support/test-accounts.ts';
+import { seededWorkerDatabase } from '../../support/test-database.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 
 const WABA = '900000000000101';
-const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
 
 async function withEndpoint() {
-  const { database, url } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededWorkerDatabase();
   const { id } = await addEndpoint(database, WABA, 'https://tenant.example/hook');
   await database.raw(
     `update endpoint_health set mode_changed_at = now() - interval '1 hour' where endpoint_id = ${id}`,

@@ -8,16 +8,14 @@ import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';
-import { seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testWorkerDatabase } from '../../support/test-database.ts';
+import { seededWorkerDatabase } from '../../support/test-database.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 
 const WABA = '900000000000101';
 
 /** Two endpoints, of which the second stands first on disk. */
 async function twoEndpoints() {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase();
   const urls = ['https://low.example', 'https://high.example'];
   const [low = '', high = ''] = await addEndpoints(database, WABA, { urls, ratePerSecond: null });
   await execute(database, 'update webhook_endpoints set updated_at = now() where id = :low', { low });

@@ -6,8 +6,8 @@ import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { makeHttpSender } from '../../../src/platform/sender/http-sender.ts';
-import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { testSecretBox } from '../../support/test-accounts.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { type Behaviour, startReceiver } from '../../support/webhook-receiver.ts';
 
 const RULES = { allowHttp: true, guard: makeAddressGuard({ allowCidrs: ['127.0.0.0/8'] }) };
@@ -25,8 +25,7 @@ export const verifying =
 
 /** A server of a tenant, and the attempts that are made for its endpoint. */
 export async function startReceiving(behaviour?: Behaviour) {
-  const { database } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededDatabase();
   const receiver = await startReceiver(behaviour);
   const sender = makeHttpSender({ ...RULES, connectTimeoutMs: 5_000, totalTimeoutMs: 5_000 });
   onTestFinished(async () => {

@@ -6,8 +6,8 @@ import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import { makeHttpSender } from '../../../src/platform/sender/http-sender.ts';
 import { startAdmin } from '../../support/admin-cli.ts';
 import { verifiesWebhook } from '../../support/ed25519-reference.ts';
-import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { testSecretBox } from '../../support/test-accounts.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { startReceiver } from '../../support/webhook-receiver.ts';
 import { startTestApi, WABA } from '../api/api-harness.ts';
 import { externalClient } from '../api/external-client.ts';
@@ -20,8 +20,7 @@ const RULES = { allowHttp: true, guard: makeAddressGuard({ allowCidrs: ['127.0.0
 
 /** An endpoint with a server behind it, and a way to send to it as attempts do. */
 async function startSending(options: { asymmetricSignature?: string } = {}) {
-  const { database } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededDatabase();
   const receiver = await startReceiver();
   const sender = makeHttpSender({ ...RULES, connectTimeoutMs: 5_000, totalTimeoutMs: 5_000 });
   onTestFinished(async () => {

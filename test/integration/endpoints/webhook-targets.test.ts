@@ -7,8 +7,8 @@ import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import { makeHttpSender } from '../../../src/platform/sender/http-sender.ts';
 import { startAdmin } from '../../support/admin-cli.ts';
-import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { testSecretBox } from '../../support/test-accounts.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { startReceiver } from '../../support/webhook-receiver.ts';
 import { addKey, startTestApi, testConfig } from '../api/api-harness.ts';
 import { attemptAt } from './attempt-at.ts';
@@ -18,8 +18,7 @@ const OTHER_WABA = '900000000000202';
 const RULES = { allowHttp: true, guard: makeAddressGuard({ allowCidrs: ['127.0.0.0/8'] }) };
 
 async function startTwoTenants() {
-  const { database } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededDatabase();
   const receiver = await startReceiver();
   const sender = makeHttpSender({
     ...RULES,

@@ -8,8 +8,8 @@ import { makeSecretBox, parseEncryptionKeys } from '../../../src/platform/crypto
 import { type ObjectStore, openObjectStore } from '../../../src/platform/object-store/object-store.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 
 export const WABA = '900000000000101';
@@ -29,8 +29,7 @@ export type ErasureWorld = {
 
 /** The fixtures' accounts with an endpoint and a bucket of their own; batches are run by the test. */
 export async function startErasureWorld(): Promise<ErasureWorld> {
-  const { database, url } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededDatabase();
   const bucket = `test-${randomBytes(6).toString('hex')}`;
   const settings = testSettings(url, { HELIOGRAPH_OBJECT_STORE_BUCKET: bucket });
   const config = loadConfig(settings);

@@ -1,21 +1,12 @@
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import { expect, test } from 'vitest';
 import { makeProduct } from '../../../examples/product/server.ts';
+import { freePort } from '../../acceptance/support/free-ports.ts';
 import { launchChrome } from '../../support/browser.ts';
 import { startTestApi, testConfig } from '../api/api-harness.ts';
 import { addPlatformKey, clientWith, tenantOf } from '../api/provisioning/platform-client.ts';
 
 /** The example as a reader runs it: a product with its own sign-in, Heliograph, and a browser. */
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 test('the page of the product has the customer’s webhooks in a frame, and of no other customer’s', async () => {
   const [port, own] = [await freePort(), await freePort()];

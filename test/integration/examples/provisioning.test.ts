@@ -17,6 +17,7 @@ import {
   suspend,
 } from '../../../examples/provisioning/provision.ts';
 import { query, queryValue } from '../../../src/platform/postgres/sql.ts';
+import { freePort } from '../../acceptance/support/free-ports.ts';
 import { startApiProcess } from '../../support/application-process.ts';
 import { launchChrome } from '../../support/browser.ts';
 import { testSettings } from '../../support/test-settings.ts';
@@ -24,7 +25,7 @@ import { eventually, startReceiver } from '../../support/webhook-receiver.ts';
 import { startWorkerProcess } from '../../support/worker-process.ts';
 import { apiOfFile } from '../api/api-harness.ts';
 import { addPlatformKey } from '../api/provisioning/platform-client.ts';
-import { dialogIn, freePort, passDialog } from '../setup/setup-world.ts';
+import { dialogIn, passDialog } from '../setup/setup-world.ts';
 
 const api = apiOfFile();
 

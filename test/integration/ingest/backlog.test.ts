@@ -6,8 +6,8 @@ import type { DatabaseOptions } from '../../../src/platform/postgres/connection.
 import { type Database, openDatabase } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { drainInbox, intakeTools, takeInBatch, takeSmallSteps } from '../../support/take-in.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 
@@ -30,8 +30,7 @@ function bodyOf(...entry: object[]): Buffer {
 const idsOf = (prefix: string, count: number) => Array.from({ length: count }, (_, n) => `${prefix}-${n}`);
 
 async function withEndpoints(count: number, options: Partial<DatabaseOptions> = {}) {
-  const { database, url } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededDatabase();
   for (let n = 0; n < count; n += 1) await addEndpoint(database, WABA, `https://e${n}.example/hook`);
   await addEndpoint(database, OTHER, 'https://other.example/hook');
   // As the worker opens it.

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { query } from '../../../src/platform/postgres/sql.ts';
+import { orders } from '../../support/orders.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
 import { NUMBER, startTestApi, WABA } from '../api/api-harness.ts';
@@ -38,12 +39,6 @@ const shown = ({
   createdAt: _at,
   ...entry
 }: Record<string, unknown>) => entry;
-
-/** Every order of these. */
-function orders<T>(all: readonly T[]): T[][] {
-  if (all.length < 2) return [[...all]];
-  return all.flatMap((one, index) => orders(all.toSpliced(index, 1)).map((rest) => [one, ...rest]));
-}
 
 const OUTBOUND = (() => {
   const call = {

@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { storedEvents, takeIn } from '../../support/take-in.ts';
-import { seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testWorkerDatabase } from '../../support/test-database.ts';
+import { seededWorkerDatabase } from '../../support/test-database.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
 
 let nextMessage = 0;
@@ -37,12 +36,6 @@ function textFrom({ from, userId, number = '800000000000111' }: Sender): Buffer 
   return Buffer.from(JSON.stringify({ object: 'whatsapp_business_account', entry }));
 }
 
-async function seeded(): Promise<Database> {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
-  return database;
-}
-
 async function conversations(database: Database) {
   return await query<{ wa_id: string | null; user_id: string | null; messages: string }>(
     database,
@@ -54,14 +47,14 @@ async function conversations(database: Database) {
 
 describe('one conversation per number and customer', () => {
   test('messages of one customer to one number share it; another number has its own', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     await takeIn(database, textFrom({ from: '1' }), textFrom({ from: '1' }));
     await takeIn(database, textFrom({ from: '1', number: '800000000000112' }));
     expect((await conversations(database)).map((row) => row.messages)).toEqual(['2', '1']);
   });
 
   test('a customer first known by phone, then by user id, is one as soon as a payload carries both', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     await takeIn(database, textFrom({ from: '15550001' }));
     await takeIn(database, textFrom({ userId: 'US.1' }));
     expect(await conversations(database)).toHaveLength(2);
@@ -75,7 +68,7 @@ describe('one conversation per number and customer', () => {
   });
 
   test('the same within one batch', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     await takeIn(
       database,
       textFrom({ from: '15550001' }),
@@ -89,7 +82,7 @@ describe('one conversation per number and customer', () => {
     ['of a known phone', '"wa_id": "12025550143"', { from: '12025550143' }],
     ['without a phone', '"parent_user_id": "US.ENT.1"', {}],
   ])('another user id %s keeps the history, and makes no customer of nobody', async (_name, ids, phone) => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     const update = fixtureBody('fld_user_id_update').toString().replaceAll('"wa_id": "12025550143"', ids);
     await takeIn(database, Buffer.from(update.replaceAll('US.1', 'US.2')));
     expect(await query(database, 'select 1 from contacts')).toEqual([]);
@@ -110,7 +103,7 @@ describe('one conversation per number and customer', () => {
   ])(
     'other user ids in a form that upstream may have, %s, are an event and change nobody',
     async (_name, list) => {
-      const database = await seeded();
+      const { database } = await seededWorkerDatabase();
       await takeIn(database, textFrom({ userId: 'US.1' }));
       const body = JSON.parse(fixtureBody('fld_user_id_update').toString());
       body.entry[0].changes[0].value.user_id_update = list;
@@ -125,7 +118,7 @@ describe('one conversation per number and customer', () => {
   );
 
   test('a changed number keeps the history, and the old number may become somebody else', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     await takeIn(database, fixtureBody('in_bsuid_with_phone'));
     await takeIn(database, fixtureBody('in_system_user_changed_number_bsuid'));
     await takeIn(database, textFrom({ from: '12025550199', userId: 'US.10000000000000000199' }));
@@ -137,7 +130,7 @@ describe('one conversation per number and customer', () => {
   });
 
   test('a phone that comes with another user id is another customer', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     await takeIn(database, textFrom({ from: '15550001', userId: 'US.1' }));
     await takeIn(database, textFrom({ from: '15550001', userId: 'US.2' }));
     expect(await conversations(database)).toEqual([
@@ -147,7 +140,7 @@ describe('one conversation per number and customer', () => {
   });
 
   test('a message without any sender is kept', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     await takeIn(database, textFrom({}), textFrom({}));
     expect((await conversations(database)).map((row) => row.messages)).toEqual(['2']);
   });

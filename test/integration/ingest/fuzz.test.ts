@@ -4,8 +4,7 @@ import { query } from '../../../src/platform/postgres/sql.ts';
 import { mutatedBody, mutatedEntry } from '../../support/fuzz/mutations.ts';
 import { seededDice } from '../../support/seeded-dice.ts';
 import { drainInbox } from '../../support/take-in.ts';
-import { seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 
 /** `npm run fuzz` takes 100,000; the seed makes a failure come again. */
 const BODIES = Number(process.env.FUZZ_BODIES ?? 3_000);
@@ -35,8 +34,7 @@ const bodyOf = (...entry: unknown[]) =>
 test(
   `${BODIES} mutated bodies neither stop intake nor lose a neighbour, in the same body or the next`,
   async () => {
-    const { database } = await testDatabase();
-    await seedFixtureAccounts(database);
+    const { database } = await seededDatabase();
     const dice = seededDice(SEED);
     for (let done = 0; done < BODIES; done += AT_ONCE) {
       const size = Math.min(AT_ONCE, BODIES - done);

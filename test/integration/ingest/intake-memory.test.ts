@@ -15,8 +15,7 @@ import { buffersTouched } from '../../support/buffers-touched.ts';
 import { holdSnapshot } from '../../support/held-snapshot.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { drainInbox, intakeTools, storedEvents, takeInBatch, takeSmallSteps } from '../../support/take-in.ts';
-import { seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testWorkerDatabase } from '../../support/test-database.ts';
+import { seededWorkerDatabase } from '../../support/test-database.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
 
 const WABA = '900000000000101';
@@ -25,8 +24,7 @@ const STRANGE_WABA = '999999999999999';
 const NUMBER = '800000000000111';
 
 async function started() {
-  const { database, url } = await testWorkerDatabase(2);
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededWorkerDatabase(2);
   // Nothing lies back, so that the floor is in force from the second look on.
   const memory = makeIntakeMemory(() => makeInboxFloor(0));
   return { database, url, tools: { ...intakeTools(database), memory } };

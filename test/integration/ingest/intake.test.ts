@@ -2,28 +2,22 @@ import { describe, expect, test } from 'vitest';
 import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { drainInbox, intakeTools, storedEvents, takeIn, takeInBatch } from '../../support/take-in.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testWorkerDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededWorkerDatabase } from '../../support/test-database.ts';
 import { fixtureBody, fixtureNames } from '../../support/upstream-fixtures.ts';
-
-async function seeded() {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
-  return database;
-}
 
 const typesOf = (events: { type: string }[]) => events.map((event) => event.type);
 
 describe('what upstream sends again counts once', () => {
   test('the same body twice gives one message event', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     await takeIn(database, fixtureBody('in_text'));
     await takeIn(database, fixtureBody('in_text'));
     expect(typesOf(await storedEvents(database))).toEqual(['message']);
   });
 
   test('the same body twenty times in parallel, taken in by four workers, gives one message event', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     await Promise.all(Array.from({ length: 20 }, () => insertBodies(database, [fixtureBody('in_text')])));
     await Promise.all(Array.from({ length: 4 }, () => drainInbox(database)));
     await drainInbox(database);
@@ -31,7 +25,7 @@ describe('what upstream sends again counts once', () => {
   });
 
   test('a body that comes again a week later gives no second event', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     await takeIn(database, fixtureBody('in_text'));
     await execute(database, `update dedup_keys set first_seen_at = now() - interval '8 days'`);
     const { forgetOldDedupKeys } = await import('../../../src/ingest/intake/dedup-keys.ts');
@@ -41,7 +35,7 @@ describe('what upstream sends again counts once', () => {
   });
 
   test('a body with 60 statuses gives 60 events in its order, whether the messages are known or not', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     await takeIn(database, fixtureBody('batch_60_statuses'));
     const events = await storedEvents(database);
     const body = JSON.parse(fixtureBody('batch_60_statuses').toString());
@@ -51,7 +45,7 @@ describe('what upstream sends again counts once', () => {
   });
 
   test('a placeholder is followed by the real message under the same id, and both are told', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     const real = JSON.parse(fixtureBody('in_text').toString());
     const placeholder = structuredClone(real);
     const message = placeholder.entry[0].changes[0].value.messages[0];
@@ -68,7 +62,7 @@ describe('what upstream sends again counts once', () => {
 
 describe('nothing harms anything else', () => {
   test('every fixture goes through in one batch, and every tenant sees only what is its own', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     await takeIn(database, ...fixtureNames().map(fixtureBody));
     const events = await storedEvents(database);
     expect(events.length).toBeGreaterThan(100);
@@ -83,7 +77,7 @@ describe('nothing harms anything else', () => {
   });
 
   test('a body with two entries of two tenants gives each tenant only its own', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     await takeIn(database, fixtureBody('batch_multi_entry_two_wabas'));
     const events = await storedEvents(database);
     expect(new Set(events.map((event) => event.wabaId))).toEqual(
@@ -92,7 +86,7 @@ describe('nothing harms anything else', () => {
   });
 
   test('bodies that are not JSON stay, marked with the reason, while their neighbours are taken in', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     await takeIn(database, Buffer.from('{"object":'), fixtureBody('in_text'), Buffer.from([0, 255]));
     expect(typesOf(await storedEvents(database))).toEqual(['message']);
     const kept = await query<{ state: string; body: Buffer; notes: { reason: string }[] }>(
@@ -104,7 +98,7 @@ describe('nothing harms anything else', () => {
   });
 
   test('an item that the database refuses is quarantined alone; it goes through once the cause is gone', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     await database.raw(
       `create function refuse() returns trigger language plpgsql as $$ begin
          if new.content like '%Corrected text%' then raise exception 'poison'; end if; return new; end $$;
@@ -128,7 +122,7 @@ describe('nothing harms anything else', () => {
   });
 
   test('unknown numbers and unreadable fields emit nothing, are kept and counted; errors of a value are of a field', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     const names = ['odd_unknown_phone_number', 'odd_dashboard_test_message', 'err_value_auth_0'];
     const odd = fixtureBody('fld_group_lifecycle_create')
       .toString()
@@ -146,7 +140,7 @@ describe('nothing harms anything else', () => {
   });
 
   test('a database error that lies not in the data leaves the bodies new and is reported', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     await insertBodies(database, [fixtureBody('in_text')]);
     await database.raw(
       `create function away() returns trigger language plpgsql as $$ begin
@@ -162,7 +156,7 @@ describe('nothing harms anything else', () => {
 
 describe('payments and statuses', () => {
   test('a payment life cycle gives four events in one lane; the repeated capture none', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     for (const name of ['pay_pending', 'pay_captured_upi', 'pay_captured_upi', 'pay_refund_pending']) {
       await takeIn(database, fixtureBody(name));
     }
@@ -175,7 +169,7 @@ describe('payments and statuses', () => {
   });
 
   test('statuses in reverse end at read, each told once in the order of arrival', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     for (const name of ['st_read', 'st_delivered', 'st_sent_v24']) await takeIn(database, fixtureBody(name));
     const events = await storedEvents(database);
     expect(events.map((event) => JSON.parse(event.body ?? '').data.status.status)).toEqual([
@@ -190,7 +184,7 @@ describe('payments and statuses', () => {
 
 describe('deliveries', () => {
   test('each subscribed endpoint gets its delivery; the order event waits, reserved, for its catalog look-up', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     await addEndpoint(database, '900000000000101', 'https://one.example/hook');
     await addEndpoint(database, '900000000000101', 'https://two.example/hook', ['order']);
     await addEndpoint(database, '900000000000202', 'https://three.example/hook');

@@ -1,12 +1,12 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
+import { listenInTest } from '../../support/listen.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 import { startWorkerProcess } from '../../support/worker-process.ts';
@@ -36,9 +36,8 @@ async function startReceiver() {
     arrivals.set(String(request.headers['x-service-event-id']), arrivals.size);
     request.resume().once('end', () => response.end());
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
-  return { arrivals, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  const port = await listenInTest(server);
+  return { arrivals, url: `http://127.0.0.1:${port}` };
 }
 
 /** As upstream's requests come in side by side. */
@@ -69,8 +68,7 @@ async function passedBy(database: Database, arrivals: Map<string, number>): Prom
 test.each(['while', 'behind'] as const)(
   'a WABA is served %s the flood of another, and not after it',
   async (when) => {
-    const { database, url } = await testDatabase();
-    await seedFixtureAccounts(database);
+    const { database, url } = await seededDatabase();
     const { arrivals, url: receiverUrl } = await startReceiver();
     for (const { wabaId } of [NOISY, QUIET]) await addEndpoint(database, wabaId, `${receiverUrl}/${wabaId}`);
     const worker = startWorkerProcess(testSettings(url));

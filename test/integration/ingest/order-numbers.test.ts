@@ -2,8 +2,7 @@ import { expect, test } from 'vitest';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { bodyOf, cartOrder } from '../../support/load/upstream-bodies.ts';
 import { takeIn } from '../../support/take-in.ts';
-import { seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 
 const FIRST = {
   wabaId: '900000000000101',
@@ -13,8 +12,7 @@ const FIRST = {
 const SECOND = { ...FIRST, wabaId: '900000000000202', phoneNumberId: '800000000000221' };
 
 test('orders are numbered per tenant from 1, so that no tenant sees how many the others have', async () => {
-  const { database } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededDatabase();
   const cart = (id: string) => cartOrder(id, 'catalog');
   await takeIn(
     database,

@@ -10,8 +10,8 @@ import { exportCustomer } from '../../../src/ops/erasures/export-customer.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { drainInbox, ENDLESS_PATIENCE, intakeTools, storedEvents, takeIn } from '../../support/take-in.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testWorkerDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededWorkerDatabase } from '../../support/test-database.ts';
 import { bodyOf, startErasureWorld, unzipped, WABA } from '../erasures/erasure-world.ts';
 
 /** How upstream writes one Brazilian phone: as `from`, and as `wa_id`. */
@@ -61,8 +61,7 @@ const history = (id: string) => {
 };
 
 async function seeded(): Promise<Database> {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase();
   await addEndpoint(database, WABA, 'https://one.example/hook');
   return database;
 }

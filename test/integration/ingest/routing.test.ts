@@ -4,6 +4,7 @@ import { lookForConditions } from '../../../src/ops/alerts/conditions.ts';
 import { eraseCustomer } from '../../../src/ops/erasures/erasures.ts';
 import { execute, query, queryColumn } from '../../../src/platform/postgres/sql.ts';
 import { tablesHolding } from '../../support/database-scan.ts';
+import { orders } from '../../support/orders.ts';
 import { storedEvents, takeIn } from '../../support/take-in.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
@@ -83,12 +84,6 @@ type Shown = Record<string, unknown>;
 
 const shown = (list: Shown[]) =>
   list.map((m) => [m.metaMessageId, m.direction, m.origin, m.status, m.supersededBy !== undefined]);
-
-/** Every order of these. */
-function orders<T>(all: readonly T[]): T[][] {
-  if (all.length < 2) return [[...all]];
-  return all.flatMap((one, index) => orders(all.toSpliced(index, 1)).map((rest) => [one, ...rest]));
-}
 
 describe('copies of what another responder has', () => {
   test('are messages of the conversation, and no message event, whatever comes first', async () => {

@@ -8,8 +8,7 @@ import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { drainInbox, intakeTools, storedEvents } from '../../support/take-in.ts';
-import { seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testWorkerDatabase } from '../../support/test-database.ts';
+import { seededWorkerDatabase } from '../../support/test-database.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 
 const ONE = account('900000000000101', '800000000000111');
@@ -20,8 +19,7 @@ function account(wabaId: string, phoneNumberId: string) {
 }
 
 async function started() {
-  const { database, url } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededWorkerDatabase();
   return { database, url };
 }
 

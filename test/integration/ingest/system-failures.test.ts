@@ -6,8 +6,7 @@ import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { type Database, openDatabase } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { drainInbox, intakeTools, storedEvents, takeInBatch } from '../../support/take-in.ts';
-import { seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 
@@ -33,8 +32,7 @@ async function asPlainRole(database: Database, url: string) {
 }
 
 test('a grant that is missing for a while loses no order and marks nothing as failed', async () => {
-  const { database, url } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededDatabase();
   const { plain, role } = await asPlainRole(database, url);
   await database.raw(`revoke insert on events from ${role}`);
   let turns = 0;
@@ -79,8 +77,7 @@ describe('when nothing of several bodies can be stored', () => {
   }
 
   test('they wait, because that lies in the system', async () => {
-    const { database } = await testDatabase();
-    await seedFixtureAccounts(database);
+    const { database } = await seededDatabase();
     await refuse(database, 'text');
     await insertBodies(database, [fixtureBody('in_text'), fixtureBody('in_edit_text')]);
     const tools = intakeTools(database);
@@ -92,8 +89,7 @@ describe('when nothing of several bodies can be stored', () => {
   });
 
   test('until something of anybody can: a poisonous tenant stops no other, however much it sends', async () => {
-    const { database } = await testDatabase();
-    await seedFixtureAccounts(database);
+    const { database } = await seededDatabase();
     await refuse(database, 'poison');
     const poison = Array.from({ length: 210 }, (_, n) =>
       textBody(WABA, '800000000000111', `wamid.p${n}`, 'poison'),

@@ -7,6 +7,7 @@ import type { TemplatePage } from '../../../src/platform/graph/graph-calls.ts';
 import { noAnswer } from '../../../src/platform/graph/graph-error.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { orders } from '../../support/orders.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { freshTenant, testSecretBox } from '../../support/test-accounts.ts';
@@ -35,12 +36,6 @@ async function known(database: Database, wabaId: string) {
   return all.map(({ name, language, status, category, quality, rejectedReason }) =>
     [name, language, status, category, quality, rejectedReason].join(' '),
   );
-}
-
-/** Every order of these. */
-function orders<T>(all: readonly T[]): T[][] {
-  if (all.length < 2) return [[...all]];
-  return all.flatMap((one, index) => orders(all.toSpliced(index, 1)).map((rest) => [one, ...rest]));
 }
 
 test('reports say state, category, quality and reason of a template, whatever comes first', async () => {

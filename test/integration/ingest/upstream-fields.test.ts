@@ -8,19 +8,13 @@ import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { tablesHolding } from '../../support/database-scan.ts';
 import { drainInbox, storedEvents, takeIn } from '../../support/take-in.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testWorkerDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededWorkerDatabase } from '../../support/test-database.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
 import { NUMBER, OTHER_WABA, startTestApi, WABA } from '../api/api-harness.ts';
 import { client } from '../deliveries/event-fixtures.ts';
 import { startErasureWorld } from '../erasures/erasure-world.ts';
 import { ASHA, fill } from '../erasures/filled-world.ts';
-
-async function seeded() {
-  const { database } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
-  return database;
-}
 
 /** A body of upstream, written out, so that the text of the value is known. */
 function fieldBody(field: string, value: string, { wabaId = WABA, time = 1_790_000_000 } = {}): Buffer {
@@ -67,7 +61,7 @@ async function reasonsOf(database: Database): Promise<string[]> {
 
 describe('a change in another field than messages', () => {
   test('goes to endpoints that name its field or all of them, and changes nothing for the others', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     await endpoints(database, {
       plain: null,
       six: ['message', 'status'],
@@ -88,7 +82,7 @@ describe('a change in another field than messages', () => {
   });
 
   test('has the envelope of all events, with the value as upstream wrote it', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     const value = '{ "b": 1.50,"a":12345678901234567890, "t":"\\u00e9\\/", "a":2 }';
     await takeIn(database, fieldBody('some_future_field', value));
     const [event] = await storedEvents(database);
@@ -105,7 +99,7 @@ describe('a change in another field than messages', () => {
   });
 
   test('counts once however often it comes, and again when the state returns later', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     await takeIn(database, template(1, 'PAUSED'), template(1, 'PAUSED'));
     await takeIn(database, template(1, 'PAUSED'));
     expect(await storedEvents(database)).toHaveLength(1);
@@ -114,7 +108,7 @@ describe('a change in another field than messages', () => {
   });
 
   test('keeps the order of its object, and waits for no other object', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     await endpoints(database, { all: ['upstream.*'] });
     await takeIn(database, template(1, 'PENDING'), template(2, 'PENDING'), template(1, 'APPROVED'));
     const events = await storedEvents(database);
@@ -131,7 +125,7 @@ describe('a change in another field than messages', () => {
   });
 
   test('passes a filter of numbers when it concerns none of them, and not when it concerns another', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     await endpoints(database, { one: ['upstream.*'] });
     await execute(database, `update webhook_endpoints set phone_number_ids = '{800000000000112}'`);
     await takeIn(database, preferences('12025550143'), template(1, 'APPROVED'));
@@ -139,7 +133,7 @@ describe('a change in another field than messages', () => {
   });
 
   test('harms no sibling, whatever its name and value are', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     const deep = `${'['.repeat(4_000)}${']'.repeat(4_000)}`;
     const odd = [
       ['Messages', '{}'],
@@ -181,7 +175,7 @@ describe('a change in another field than messages', () => {
   });
 
   test('of a WABA that nobody has, or that its app secret may not speak for, becomes no event', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     const signedFor = (wabaIds: string[]) => ({ body: template(1, 'APPROVED'), signedFor: wabaIds });
     await insertBodies(database, [
       fieldBody('account_update', '{}', { wabaId: '900000000000999' }),
@@ -206,7 +200,7 @@ describe('a change in another field than messages', () => {
   });
 
   test('of a partner goes to the WABA that it names, whatever the id of its entry is', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     const partner = (wabaId: string) =>
       fieldBody('account_update', `{"event":"PARTNER_REMOVED","waba_info":{"waba_id":"${wabaId}"}}`, {
         wabaId: '950000000000001',
@@ -225,7 +219,7 @@ describe('a change in another field than messages', () => {
   });
 
   test('without a WABA goes to the one that has its phone number, and to none that may not be meant', async () => {
-    const database = await seeded();
+    const { database } = await seededWorkerDatabase();
     const rename = async (phone: string) => {
       const text = 'update phone_numbers set display_phone_number = :phone where waba_id = :wabaId';
       await execute(database, text, { phone, wabaId: OTHER_WABA });

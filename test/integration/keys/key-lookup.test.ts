@@ -3,13 +3,11 @@ import { createKeyLookup } from '../../../src/api/keys/api-key-auth.ts';
 import { hashApiKey, newApiKey } from '../../../src/features/keys/api-key.ts';
 import { revokeApiKey } from '../../../src/features/keys/api-key-store.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
-import { seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { addKey, OTHER_WABA, WABA } from '../api/api-harness.ts';
 
 test('keys that are looked up together each get their own answer, in few statements', async () => {
-  const { database } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededDatabase();
   const [mine, other] = [await addKey(database), await addKey(database, OTHER_WABA)];
   let statements = 0;
   const counting = {
@@ -26,8 +24,7 @@ test('keys that are looked up together each get their own answer, in few stateme
 });
 
 test('a key that was revoked before a request came is refused, whatever is under way', async () => {
-  const { database } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededDatabase();
   const { id, key } = await addKey(database);
   const find = createKeyLookup(database);
   const before = Array.from({ length: 20 }, () => find(hashApiKey(key)));
@@ -37,8 +34,7 @@ test('a key that was revoked before a request came is refused, whatever is under
 });
 
 test('a lookup that fails fails its requests only', async () => {
-  const { database } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededDatabase();
   const { key } = await addKey(database);
   let isBroken = true;
   const breaking = {

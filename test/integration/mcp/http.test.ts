@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Agent, createServer, request } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { hashApiKey } from '../../../src/features/keys/api-key.ts';
 import { makeKeyCheck } from '../../../src/mcp/key-check.ts';
@@ -8,6 +8,7 @@ import { serveHttp } from '../../../src/mcp/mcp-http.ts';
 import { makeTools } from '../../../src/mcp/mcp-server.ts';
 import { MAX_DROPPED_BYTES } from '../../../src/platform/http/read-body.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
+import { listenInTest } from '../../support/listen.ts';
 import { apiOfFile, freshKeyHolder } from '../api/api-harness.ts';
 import { ERAS, httpClient, listen } from './mcp-clients.ts';
 
@@ -133,9 +134,8 @@ describe('a key', () => {
 
   test('of a gateway that is away is not refused for good', async () => {
     const gateway = createServer((_request, response) => response.destroy());
-    await new Promise<void>((resolve) => gateway.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => void gateway.close());
-    const check = makeKeyCheck(`http://127.0.0.1:${(gateway.address() as AddressInfo).port}`);
+    const port = await listenInTest(gateway);
+    const check = makeKeyCheck(`http://127.0.0.1:${port}`);
     expect(await check(key)).toMatchObject({ status: 503, code: 'gateway_unreachable' });
     gateway.removeAllListeners('request').on('request', (_request, response) => {
       response.setHeader('content-type', 'application/json').end('{}');

@@ -1,5 +1,4 @@
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import {
   openAccountClient,
@@ -8,6 +7,7 @@ import {
 } from '../../../src/platform/graph/graph-client.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import { makeHttpSender } from '../../../src/platform/sender/http-sender.ts';
+import { listenInTest } from '../../support/listen.ts';
 import { cpuMsOf, LONG_TEXTS, PUMPS } from '../../support/long-texts.ts';
 
 /** By the square of the length it would be several seconds. */
@@ -15,12 +15,8 @@ const MAX_CPU_MS = 1_000;
 
 async function serve(listener: RequestListener): Promise<string> {
   const server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const port = await listenInTest(server);
+  return `http://127.0.0.1:${port}`;
 }
 
 /** The pumps of those texts with which the work takes too long. */

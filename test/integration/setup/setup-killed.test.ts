@@ -10,13 +10,14 @@ import type { StepTools } from '../../../src/features/setup-links/step-kit.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { openGraphClient } from '../../../src/platform/graph/graph-client.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
+import { freePort } from '../../acceptance/support/free-ports.ts';
 import { type ApiProcess, startApiProcess } from '../../support/application-process.ts';
 import { drainInbox } from '../../support/take-in.ts';
 import { testSecretBox } from '../../support/test-accounts.ts';
 import { createTestDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { addPlatformKey, fresh } from '../api/provisioning/platform-client.ts';
-import { dialogIn, freePort, inPublicWords, PRODUCT, passDialog, RETURNS } from './setup-world.ts';
+import { dialogIn, inPublicWords, PRODUCT, passDialog, RETURNS } from './setup-world.ts';
 
 /** The API is killed while the browser comes back from the dialog, before and after upstream has taken the code. */
 

@@ -1,5 +1,3 @@
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import { expect, onTestFinished } from 'vitest';
 import type { FaultRequest } from '../../../dev/sandbox/fault-register.ts';
 import { APP } from '../../../dev/sandbox/graph/app-subscriptions.ts';
@@ -10,6 +8,7 @@ import { buildApp } from '../../../src/api/app.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { openLogger } from '../../../src/platform/logger.ts';
 import { openObjectStore } from '../../../src/platform/object-store/object-store.ts';
+import { freePort } from '../../acceptance/support/free-ports.ts';
 import { TEMPORAL_AWAY } from '../../support/temporal-away.ts';
 import { createTestDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
@@ -19,14 +18,6 @@ import { openBrowser, type PortalBrowser } from '../portal/portal-browser.ts';
 
 export const PRODUCT = 'https://crm.example';
 export const RETURNS = { successUrl: `${PRODUCT}/connected`, failureUrl: `${PRODUCT}/not-connected` };
-
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 export type SetupWorld = Awaited<ReturnType<typeof startSetupWorld>>;
 

@@ -5,8 +5,8 @@ import { parse } from 'yaml';
 import { findFreePorts } from '../../../dev/embedded/ports.ts';
 import { startApiProcess } from '../../support/application-process.ts';
 import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { answer, eventually, startReceiver } from '../../support/webhook-receiver.ts';
 import { startWorkerProcess } from '../../support/worker-process.ts';
@@ -120,8 +120,7 @@ test('an expression is read with its metrics and their labels', () => {
 });
 
 test('every metric and label of the dashboards and alert rules is in a scrape of the running product', async () => {
-  const { database, url } = await testDatabase(20);
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededDatabase(20);
   const receiver = await startReceiver();
   onTestFinished(() => receiver.close());
   // Retries are activities; a first attempt that goes well is none.

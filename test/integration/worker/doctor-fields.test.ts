@@ -3,8 +3,8 @@ import { startUpstreamServer } from '../../../dev/sandbox/upstream-server.ts';
 import { ACCESS_TOKEN } from '../../../src/features/accounts/access-tokens.ts';
 import { lookAtFields } from '../../../src/ops/health/app-fields.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
-import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { testSecretBox } from '../../support/test-accounts.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { testConfig, WABA } from '../api/api-harness.ts';
 
 const APP = '700000000000001';
@@ -21,8 +21,7 @@ async function world({ token = 'token' as string | null, secrets = `old-secret,$
     accessToken: 'token',
   });
   onTestFinished(() => upstream.close());
-  const { database } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededDatabase();
   const sealed = token === null ? null : testSecretBox.seal(token, ACCESS_TOKEN.place(WABA));
   await execute(database, 'update wabas set access_token_sealed = :sealed where waba_id = :WABA', {
     sealed,

@@ -14,8 +14,8 @@ import { QUESTIONS } from '../../../src/ops/health/questions.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
-import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { testSecretBox } from '../../support/test-accounts.ts';
+import { seededDatabase, testDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 
 const SAFE = { HELIOGRAPH_PORTAL_SECOND_FACTOR: 'operators', HELIOGRAPH_MEDIA_URL_TTL_SECONDS: '604800' };
@@ -52,8 +52,7 @@ test('the doctor names an installation without second factor, expiry of URLs or 
 });
 
 test('the doctor names the endpoints and operations URLs on ports that new ones may not have', async () => {
-  const { database, url } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededDatabase();
   const rules = { allowHttp: false, guard: makeAddressGuard({ allowCidrs: [] }), resolve: async () => [] };
   const tools = { database, secretBox: testSecretBox, urlRules: rules, maxTimeoutMs: 15_000, actor: SYSTEM };
   const found = async () => {

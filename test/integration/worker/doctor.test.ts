@@ -12,8 +12,8 @@ import { query } from '../../../src/platform/postgres/sql.ts';
 import { startApiProcess } from '../../support/application-process.ts';
 import { storeClient } from '../../support/database-scan.ts';
 import { startMailServer } from '../../support/mail-server.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededDatabase, testDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { startWorkerProcess } from '../../support/worker-process.ts';
 
@@ -56,8 +56,7 @@ const parsed = (stdout: string) => JSON.parse(stdout) as Said;
 const ofName = ({ checks }: Said, name: string) => checks.filter((check) => check.name === name);
 
 test('checks a running installation, and finds what is wrong with what to do', async () => {
-  const { database, url } = await testDatabase(20);
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededDatabase(20);
   const bucket = `test-${randomBytes(6).toString('hex')}`;
   const mailServer = await startMailServer();
   onTestFinished(() => mailServer.close());

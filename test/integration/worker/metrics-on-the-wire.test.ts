@@ -3,21 +3,19 @@ import { findFreePorts } from '../../../dev/embedded/ports.ts';
 import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
-import { bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
+import { ACCOUNT, bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
 import { counted } from '../../support/metrics-text.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { answer, eventually, startReceiver } from '../../support/webhook-receiver.ts';
 
 const WABA = '900000000000101';
-const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
 const ATTEMPTS = 'heliograph_delivery_attempts_total';
 
 test('a running worker counts each attempt once, whether a workflow or a session made it', async () => {
-  const { database, url } = await testDatabase(20);
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededDatabase(20);
   const [port = 0] = await findFreePorts(1);
   const settings = testSettings(url, { HELIOGRAPH_WORKER_HEALTH_PORT: String(port) });
   const worker = await startWorker(loadConfig(settings), silentLogger);

@@ -15,8 +15,8 @@ import { makeWorkerScrape } from '../../../src/worker/metrics/worker-scrape.ts';
 import { attemptHead, idleLoop } from '../../support/idle-loop.ts';
 import { counted, samplesOf } from '../../support/metrics-text.ts';
 import { intakeTools, takeInBatch } from '../../support/take-in.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
 import { answer, startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
@@ -70,8 +70,7 @@ const readFigures = async (database: DatabasePool) =>
 
 /** A worker's parts that count, on a database of their own; `scrape` asks over HTTP as Prometheus does. */
 async function countingWorker() {
-  const { database, url } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededDatabase();
   const metrics = makeWorkerMetrics();
   const port = await serve((): ReturnType<typeof makeWorkerScrape> => scrapeOf(metrics, database));
   const { loop } = idleLoop({ database, sender, onAttempt: metrics.attempt });

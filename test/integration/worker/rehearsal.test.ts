@@ -3,8 +3,8 @@ import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { REHEARSED_CONNECTIONS, rehearse } from '../../../src/worker/rehearsal.ts';
 import { databaseDigest } from '../../support/database-digest.ts';
-import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
-import { testWorkerDatabase } from '../../support/test-database.ts';
+import { testSecretBox } from '../../support/test-accounts.ts';
+import { seededWorkerDatabase } from '../../support/test-database.ts';
 
 /** Of what a delivery takes: taken in, queued, recorded. */
 const STATEMENTS = [
@@ -15,8 +15,7 @@ const STATEMENTS = [
 ];
 
 test('the rehearsal prepares what a delivery takes on each connection and leaves nothing behind', async () => {
-  const { database } = await testWorkerDatabase(REHEARSED_CONNECTIONS);
-  await seedFixtureAccounts(database);
+  const { database } = await seededWorkerDatabase(REHEARSED_CONNECTIONS);
   const before = await databaseDigest(database);
   await rehearse({ database, secretBox: testSecretBox });
   // A message that is rehearsed draws its id: by a turn, and by the one statement, of a known customer and of a new one.

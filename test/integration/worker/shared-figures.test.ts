@@ -15,8 +15,8 @@ import { makeWorkerMetrics } from '../../../src/worker/metrics/worker-metrics.ts
 import { makeWorkerScrape } from '../../../src/worker/metrics/worker-scrape.ts';
 import { samplesOf } from '../../support/metrics-text.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { seededDatabase, testDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 
@@ -81,8 +81,7 @@ const shownBy = (text: string) => {
 };
 
 test('of two workers one reads what costs a step per endpoint, and ten scrapes of either read one row', async () => {
-  const { database } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededDatabase();
   await addEndpoint(database, '900000000000101', 'https://example.com/hook');
   const counted = ['host:1', 'host:2'].map((worker) => ({ worker, ...countingReads(database) }));
   // Each knows of the other from its first heartbeat on.

@@ -6,8 +6,7 @@ import { readSystemFigures } from '../../../src/worker/metrics/system-figures.ts
 import { buffersTouched } from '../../support/buffers-touched.ts';
 import { holdSnapshot } from '../../support/held-snapshot.ts';
 import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';
-import { seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase, testWorkerDatabase } from '../../support/test-database.ts';
+import { seededWorkerDatabase, testDatabase } from '../../support/test-database.ts';
 
 const WABA = '900000000000101';
 
@@ -50,8 +49,7 @@ test('a figure that takes too long is left out and named, and no other is', asyn
 });
 
 test('with an old snapshot, the oldest pending delivery is found without a walk over those that were delivered since', async () => {
-  const { database, url } = await testWorkerDatabase();
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededWorkerDatabase();
   const [endpointId = ''] = await addEndpoints(database, WABA, {
     urls: ['https://e.example'],
     ratePerSecond: null,

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
 import { startUpstreamServer } from '../../../dev/sandbox/upstream-server.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { traceIdOf } from '../../../src/platform/tracing.ts';
 import { startApiProcess } from '../../support/application-process.ts';
-import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { listenInTest } from '../../support/listen.ts';
+import { addEndpoint, testSecretBox } from '../../support/test-accounts.ts';
+import { seededDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { answer, eventually, startReceiver } from '../../support/webhook-receiver.ts';
 import { startWorkerProcess } from '../../support/worker-process.ts';
@@ -54,9 +54,8 @@ async function startCollector() {
     }
     response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, spans, texts, refused };
+  const port = await listenInTest(server);
+  return { url: `http://127.0.0.1:${port}`, spans, texts, refused };
 }
 
 /** Upstream, a tenant with an endpoint that refuses each first attempt, API and worker as processes. */
@@ -70,8 +69,7 @@ async function startProduct(collector: { url: string }) {
     accessToken: TOKEN,
   });
   onTestFinished(() => upstream.close());
-  const { database, url } = await testDatabase(20);
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededDatabase(20);
   const sealed = testSecretBox.seal(TOKEN, `wabas|access_token|${WABA}`);
   await query(database, 'update wabas set access_token_sealed = :sealed where waba_id = :waba', {
     sealed,

@@ -3,8 +3,7 @@ import { changeBroadcast, createBroadcast } from '../../../src/features/messages
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
 import { eventually } from '../webhook-receiver.ts';
-import { ended, type Recorded, waitsForRetry } from './record-deliveries.ts';
-import { waitsUntilStarted } from './record-media.ts';
+import { ended, type Recorded, started, waitsForRetry } from './record-deliveries.ts';
 import { type RecordingStack, WABA } from './recording-stack.ts';
 
 const NUMBER = '800000000000111';
@@ -30,7 +29,7 @@ async function startedWith(stack: RecordingStack, recipients: number): Promise<s
   const people = Array.from({ length: recipients }, () => ({ to: `1202555${2_000 + phones++}` }));
   await addRecipients(tools, ids, people);
   await changeBroadcast(tools, ids, 'start', null);
-  await waitsUntilStarted(stack, `broadcast/${id}`);
+  await started(stack, `broadcast/${id}`);
   return `broadcast/${id}`;
 }
 

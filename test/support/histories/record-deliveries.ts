@@ -4,12 +4,10 @@ import { removeDelivery } from '../../../src/engine/queue/remove.ts';
 import { insertTestEvent } from '../../../src/features/endpoints/test-event.ts';
 import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { bodyOf, textMessage } from '../load/upstream-bodies.ts';
+import { ACCOUNT, bodyOf, textMessage } from '../load/upstream-bodies.ts';
 import { addEndpoint } from '../test-accounts.ts';
 import { answer, type Behaviour, eventually } from '../webhook-receiver.ts';
 import { oneRow, type RecordingStack, WABA } from './recording-stack.ts';
-
-const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
 
 /** Workflow ids by the name of the history they become. */
 export type Recorded = Record<string, string>;
@@ -67,6 +65,17 @@ async function send({ database, receiver }: RecordingStack, behaviour: Behaviour
 }
 
 /** However it ends. */
+/** Waits for the start of a workflow. */
+export async function started({ client }: RecordingStack, workflowId: string): Promise<void> {
+  const handle = client.workflow.getHandle(workflowId);
+  await eventually(`the start of ${workflowId}`, () =>
+    handle.describe().then(
+      () => true,
+      () => false,
+    ),
+  );
+}
+
 export async function ended({ client }: RecordingStack, workflowId: string): Promise<void> {
   const handle = client.workflow.getHandle(workflowId);
   await eventually(

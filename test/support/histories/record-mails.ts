@@ -1,7 +1,6 @@
 import { mailWorkflowId, queueMail } from '../../../src/features/mail/mails.ts';
 import { testSecretBox } from '../test-accounts.ts';
-import { ended, type Recorded, waitsForRetry } from './record-deliveries.ts';
-import { started } from './record-operations.ts';
+import { ended, type Recorded, started, waitsForRetry } from './record-deliveries.ts';
 import type { RecordingStack } from './recording-stack.ts';
 
 /** Runs of `sendMail`. */

@@ -1,11 +1,10 @@
 import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { bodyOf, cartOrder, imageMessage } from '../load/upstream-bodies.ts';
+import { ACCOUNT, bodyOf, cartOrder, imageMessage } from '../load/upstream-bodies.ts';
 import { eventually } from '../webhook-receiver.ts';
-import { ended, type Recorded, waitsForRetry } from './record-deliveries.ts';
-import { oneRow, type RecordingStack, WABA } from './recording-stack.ts';
+import { ended, type Recorded, started, waitsForRetry } from './record-deliveries.ts';
+import { oneRow, type RecordingStack } from './recording-stack.ts';
 
-const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
 const KNOWN_MEDIA = '600000000000001';
 const GONE_MEDIA = '691111111111111111';
 
@@ -45,19 +44,9 @@ async function takenIn(database: RecordingStack['database'], upstreamId: string)
 
 async function store(stack: RecordingStack, mediaId: string): Promise<string> {
   const workflowId = await receive(stack, mediaId);
-  await waitsUntilStarted(stack, workflowId);
+  await started(stack, workflowId);
   await ended(stack, workflowId);
   return workflowId;
-}
-
-export async function waitsUntilStarted({ client }: RecordingStack, workflowId: string): Promise<void> {
-  const handle = client.workflow.getHandle(workflowId);
-  await eventually(`the start of ${workflowId}`, () =>
-    handle.describe().then(
-      () => true,
-      () => false,
-    ),
-  );
 }
 
 async function cancelled(stack: RecordingStack): Promise<string> {
@@ -90,7 +79,7 @@ async function order(stack: RecordingStack): Promise<string> {
     { upstreamId },
   );
   const workflowId = `order/${id}`;
-  await waitsUntilStarted(stack, workflowId);
+  await started(stack, workflowId);
   await ended(stack, workflowId);
   return workflowId;
 }

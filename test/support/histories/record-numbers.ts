@@ -5,7 +5,7 @@ import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
 import { ensureNumberSchedule, numberScheduleId } from '../../../src/worker/number-schedule.ts';
 import { textsBody } from '../../integration/ingest/number-stack.ts';
 import { eventually } from '../webhook-receiver.ts';
-import { ended, type Recorded } from './record-deliveries.ts';
+import { ended, type Recorded, started } from './record-deliveries.ts';
 import { type RecordingStack, WABA } from './recording-stack.ts';
 
 /** Runs of `refreshNumbers` and `refreshAllNumbers`. */
@@ -41,14 +41,4 @@ export async function recordNumbers(stack: RecordingStack): Promise<Recorded> {
     'refresh-numbers-listed': listed,
     'refresh-numbers-waiting-for-a-token': waiting,
   };
-}
-
-async function started({ client }: RecordingStack, workflowId: string): Promise<void> {
-  const handle = client.workflow.getHandle(workflowId);
-  await eventually(`the start of ${workflowId}`, () =>
-    handle.describe().then(
-      () => true,
-      () => false,
-    ),
-  );
 }

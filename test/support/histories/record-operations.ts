@@ -4,7 +4,7 @@ import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { publish, settleLive } from '../../integration/replays/replay-fixtures.ts';
 import { addEndpoint } from '../test-accounts.ts';
 import { eventually } from '../webhook-receiver.ts';
-import { ended, type Recorded, waitsForRetry } from './record-deliveries.ts';
+import { ended, type Recorded, started, waitsForRetry } from './record-deliveries.ts';
 import { type RecordingStack, WABA } from './recording-stack.ts';
 
 /** By more than a page above what a replay may have open at one endpoint, so that it waits for one that takes nothing. */
@@ -47,17 +47,6 @@ async function finishedReplay(stack: RecordingStack): Promise<string> {
   await started(stack, workflowId);
   await ended(stack, workflowId);
   return workflowId;
-}
-
-/** Waits for the start of a workflow. */
-export async function started({ client }: RecordingStack, workflowId: string): Promise<void> {
-  const handle = client.workflow.getHandle(workflowId);
-  await eventually(`the start of ${workflowId}`, () =>
-    handle.describe().then(
-      () => true,
-      () => false,
-    ),
-  );
 }
 
 async function cancelledReplay(stack: RecordingStack): Promise<string> {

@@ -1,7 +1,7 @@
 import { queueMessage } from '../../../src/features/messages/send/queue-message.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { ended, type Recorded } from './record-deliveries.ts';
-import { control, waitsUntilStarted } from './record-media.ts';
+import { ended, type Recorded, started } from './record-deliveries.ts';
+import { control } from './record-media.ts';
 import { type RecordingStack, WABA } from './recording-stack.ts';
 
 const NUMBER = '800000000000111';
@@ -23,7 +23,7 @@ async function queue({ database }: RecordingStack, to: string): Promise<string> 
 
 async function send(stack: RecordingStack, to: string): Promise<string> {
   const workflowId = await queue(stack, to);
-  await waitsUntilStarted(stack, workflowId);
+  await started(stack, workflowId);
   await ended(stack, workflowId);
   return workflowId;
 }
@@ -42,7 +42,7 @@ async function cancelled(stack: RecordingStack): Promise<string> {
     { number: NUMBER, value: '12025550153' },
   );
   const workflowId = await queue(stack, '12025550153');
-  await waitsUntilStarted(stack, workflowId);
+  await started(stack, workflowId);
   await new Promise((resolve) => setTimeout(resolve, 2_000));
   await stack.client.workflow.getHandle(workflowId).cancel();
   await ended(stack, workflowId);

@@ -5,8 +5,7 @@ import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { publicSetupId } from '../../../src/platform/public-ids.ts';
 import { testSecretBox } from '../test-accounts.ts';
 import { eventually } from '../webhook-receiver.ts';
-import { ended, type Recorded } from './record-deliveries.ts';
-import { waitsUntilStarted } from './record-media.ts';
+import { ended, type Recorded, started } from './record-deliveries.ts';
 import { ACCESS_TOKEN, oneRow, type RecordingStack, WABA } from './recording-stack.ts';
 
 const PRODUCT = 'https://crm.example';
@@ -53,7 +52,7 @@ async function authorized(stack: RecordingStack, token: string): Promise<{ id: s
     await goOn(trx, { ...link, ...given });
     return link.id;
   });
-  await waitsUntilStarted(stack, setUpWorkflowId(id));
+  await started(stack, setUpWorkflowId(id));
   return { id, tenantId };
 }
 

@@ -1,12 +1,10 @@
 import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { bodyOf, textMessage } from '../load/upstream-bodies.ts';
+import { ACCOUNT, bodyOf, textMessage } from '../load/upstream-bodies.ts';
 import { addEndpoint } from '../test-accounts.ts';
 import { answer, eventually } from '../webhook-receiver.ts';
 import { ended, type Recorded } from './record-deliveries.ts';
 import { type RecordingStack, WABA } from './recording-stack.ts';
-
-const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
 
 /** Runs of `endpointTrouble`. */
 export async function recordTrouble(stack: RecordingStack): Promise<Recorded> {

@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { postWebhook } from '../../../clients/cli/src/post-webhook.ts';
+import { listenInTest } from '../../support/listen.ts';
 import { directory, runCommand, runFor, serverOf, serviceOf } from './run-cli.ts';
 
 const KEY = `ck_${'a1'.repeat(32)}`;
@@ -242,9 +242,8 @@ test('a receiver that says 100 before its response has accepted the webhook', as
     response.writeProcessing();
     response.end('ok');
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const port = await listenInTest(server);
+  const url = `http://127.0.0.1:${port}/`;
   const { signal } = new AbortController();
   const response = await postWebhook(url, {}, Buffer.from('{}'), { signal, timeoutMs: 5_000 });
   expect(response).toMatchObject({ status: 200, body: 'ok' });

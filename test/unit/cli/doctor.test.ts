@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { examine, exitCodeOf } from '../../../clients/cli/src/doctor.ts';
 import { diagnose } from '../../../clients/cli/src/verify.ts';
+import { listenInTest } from '../../support/listen.ts';
 
 const SECRET = `whsec_${Buffer.alloc(32, 5).toString('base64')}`;
 
@@ -17,12 +17,8 @@ async function receiver(answer: Answer): Promise<string> {
     if (status === 301) response.setHeader('location', 'https://elsewhere.example/');
     response.writeHead(status).end();
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
+  const port = await listenInTest(server);
+  return `http://127.0.0.1:${port}/hook`;
 }
 
 const isSigned = (request: IncomingMessage, body: Buffer) =>

@@ -1,7 +1,8 @@
 import { createServer } from 'node:net';
 import fc from 'fast-check';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { makeOutput } from '../../../clients/cli/src/output.ts';
+import { listenInTest } from '../../support/listen.ts';
 import { runCommand, serverOf, serviceOf } from './run-cli.ts';
 
 const KEY = `ck_${'a1'.repeat(32)}`;
@@ -143,9 +144,8 @@ test.each(COMMANDS)(
 
 test('nor does what a server that speaks no HTTP sends, by doctor or by a wrong URL', async () => {
   const server = createServer((socket) => socket.on('error', () => {}).end(`HTTP/1.1 ${EVIL}\r\n\r\n`));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
-  const url = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
+  const port = await listenInTest(server);
+  const url = `http://127.0.0.1:${port}`;
   for (const args of [
     ['doctor', url],
     ['whoami', '--url', url],

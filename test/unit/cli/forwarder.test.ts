@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { makeForwarder } from '../../../clients/cli/src/forwarder.ts';
+import { listenInTest } from '../../support/listen.ts';
 
 const SECRET = `whsec_${Buffer.alloc(32, 5).toString('base64')}`;
 
@@ -13,12 +13,8 @@ async function receiver(answerMs: () => number) {
     bodies.push(body);
     setTimeout(() => response.end(), answerMs());
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, bodies };
+  const port = await listenInTest(server);
+  return { url: `http://127.0.0.1:${port}/`, bodies };
 }
 
 const eventOf = (n: number, eventId: string) => ({

@@ -2,12 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
+import { listenInTest } from '../../support/listen.ts';
 
 /** `heliograph listen` in a process, before a service of the test that has as many events as it wants. */
 const MAIN = fileURLToPath(new URL('../../../clients/cli/src/main.ts', import.meta.url));
@@ -20,12 +20,8 @@ const directory = () => {
 };
 
 async function portOf(server: Server): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return (server.address() as AddressInfo).port;
+  const port = await listenInTest(server);
+  return port;
 }
 
 const eventOf = (n: number, createdAt: string, filling: string) =>

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { stdioClient } from '../../integration/mcp/mcp-clients.ts';
+import { listenInTest } from '../../support/listen.ts';
 import { directory } from './run-cli.ts';
 
 /** Programs of their own: another test may have taught this one already. */
@@ -19,12 +19,8 @@ async function proxiedService(body: unknown): Promise<string> {
     response.writeContinue();
     response.setHeader('content-type', 'application/json').end(JSON.stringify(body));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const port = await listenInTest(server);
+  return `http://127.0.0.1:${port}`;
 }
 
 const SENT = { state: 'accepted', serviceMessageId: '7', metaMessageId: 'wamid.1' };

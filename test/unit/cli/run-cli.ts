@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { onTestFinished } from 'vitest';
 import { run } from '../../../clients/cli/src/run.ts';
+import { listenInTest } from '../../support/listen.ts';
 
 /** A directory that is there for one test. */
 export function directory(): string {
@@ -47,12 +47,8 @@ export async function serverOf(listener: RequestListener) {
     requests.push(request);
     listener(request, response);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests };
+  const port = await listenInTest(server);
+  return { url: `http://127.0.0.1:${port}`, requests };
 }
 
 /** A service that responds to each path with its JSON, and to others with `{}`. */

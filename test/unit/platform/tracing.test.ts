@@ -4,6 +4,7 @@ import { json } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
 import { tracing } from '../../../src/platform/metrics/metrics.ts';
 import { startTracing, traceIdOf } from '../../../src/platform/tracing.ts';
+import { listenInTest } from '../../support/listen.ts';
 
 type Sent = { name: string; traceId: string; spanId: string; links: { traceId: string; spanId: string }[] };
 
@@ -16,8 +17,7 @@ async function traced(percent: number, statuses: number[] = [], receiver?: Addre
       sent.push(...body.resourceSpans.flatMap((one) => one.scopeSpans.flatMap((s) => s.spans)));
     response.writeHead(status).end();
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
+  await listenInTest(server);
   const warnings: string[] = [];
   const log = (_facts: object, message: string) => void warnings.push(message);
   const options = {

@@ -3,18 +3,13 @@ import type { OwnObject } from '../../../../src/api/graph/allowed-calls.ts';
 import { listAudit } from '../../../../src/platform/audit/audit.ts';
 import { queryOne } from '../../../../src/platform/postgres/sql.ts';
 import { addUser, openAlerts, turn } from '../../alerts/alerts-fixtures.ts';
-import { apiOfFile } from '../api-harness.ts';
 import { CHANGES, type Change } from './changing-calls.ts';
 import { addFacadeKey } from './facade-key.ts';
-import { startRecordingUpstream, type UpstreamAccount } from './recording-upstream.ts';
+import { apiOnRecordingUpstream, type UpstreamAccount } from './recording-upstream.ts';
 
 /** Changes of the WABA's own objects: each leaves a trace, and needs a scope of its own. */
 
-let upstream: Awaited<ReturnType<typeof startRecordingUpstream>>;
-const api = apiOfFile(async () => {
-  upstream = await startRecordingUpstream();
-  return await upstream.overrides();
-});
+const { api, upstream } = apiOnRecordingUpstream();
 let own: UpstreamAccount;
 
 beforeEach(async () => {

@@ -1,17 +1,13 @@
 import { beforeEach, expect, test } from 'vitest';
 import { execute } from '../../../../src/platform/postgres/sql.ts';
-import { addKey, apiOfFile } from '../api-harness.ts';
+import { addKey } from '../api-harness.ts';
 import { type Asked, askFacade } from './ask-facade.ts';
 import { addFacadeKey } from './facade-key.ts';
-import { startRecordingUpstream, TOKEN, type UpstreamAccount } from './recording-upstream.ts';
+import { apiOnRecordingUpstream, TOKEN, type UpstreamAccount } from './recording-upstream.ts';
 
 /** Keys of the facade, in the header and in the query, as clients of the Cloud API send their tokens. */
 
-let upstream: Awaited<ReturnType<typeof startRecordingUpstream>>;
-const api = apiOfFile(async () => {
-  upstream = await startRecordingUpstream();
-  return await upstream.overrides();
-});
+const { api, upstream } = apiOnRecordingUpstream();
 let own: UpstreamAccount;
 
 beforeEach(async () => {

@@ -6,7 +6,7 @@ import { ACCESS_TOKEN } from '../../../../src/features/accounts/access-tokens.ts
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { execute } from '../../../../src/platform/postgres/sql.ts';
 import { type FreshTenant, freshTenant, testSecretBox } from '../../../support/test-accounts.ts';
-import { testConfig } from '../api-harness.ts';
+import { apiOfFile, testConfig } from '../api-harness.ts';
 import { addFacadeKey } from './facade-key.ts';
 
 /** One token reaches all WABAs, as that of a partner does: upstream alone would not keep them apart. */
@@ -78,4 +78,14 @@ export async function startRecordingUpstream() {
       return { ...tenant, ...objects, key: await addFacadeKey(database, wabaId) };
     },
   };
+}
+
+/** As `apiOfFile`, in front of an upstream that is filled before the first test too. */
+export function apiOnRecordingUpstream() {
+  const upstream = {} as Awaited<ReturnType<typeof startRecordingUpstream>>;
+  const api = apiOfFile(async () => {
+    Object.assign(upstream, await startRecordingUpstream());
+    return await upstream.overrides();
+  });
+  return { api, upstream };
 }

@@ -1,14 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { execute } from '../../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../../support/take-in.ts';
-import { apiOfFile } from '../api-harness.ts';
-import { startRecordingUpstream, type UpstreamAccount } from './recording-upstream.ts';
+import { apiOnRecordingUpstream, type UpstreamAccount } from './recording-upstream.ts';
 
-let upstream: Awaited<ReturnType<typeof startRecordingUpstream>>;
-const api = apiOfFile(async () => {
-  upstream = await startRecordingUpstream();
-  return await upstream.overrides();
-});
+const { api, upstream } = apiOnRecordingUpstream();
 let own: UpstreamAccount;
 let conversation: string;
 

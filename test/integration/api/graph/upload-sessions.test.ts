@@ -1,16 +1,11 @@
 import { request } from 'node:http';
 import { Readable } from 'node:stream';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { apiOfFile } from '../api-harness.ts';
 import { type Asked, askFacade } from './ask-facade.ts';
 import { addFacadeKey } from './facade-key.ts';
-import { startRecordingUpstream, TOKEN, type UpstreamAccount } from './recording-upstream.ts';
+import { apiOnRecordingUpstream, TOKEN, type UpstreamAccount } from './recording-upstream.ts';
 
-let upstream: Awaited<ReturnType<typeof startRecordingUpstream>>;
-const api = apiOfFile(async () => {
-  upstream = await startRecordingUpstream();
-  return await upstream.overrides();
-});
+const { api, upstream } = apiOnRecordingUpstream();
 let own: UpstreamAccount;
 let base: string;
 

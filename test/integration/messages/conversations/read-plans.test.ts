@@ -10,8 +10,7 @@ import {
   listNewestMessages,
 } from '../../../../src/features/messages/conversations/message-list.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
-import { seedFixtureAccounts } from '../../../support/test-accounts.ts';
-import { testDatabase } from '../../../support/test-database.ts';
+import { seededDatabase } from '../../../support/test-database.ts';
 import { NUMBER, SECOND_NUMBER, WABA } from '../../api/api-harness.ts';
 
 type Plan = { 'Actual Rows': number; 'Actual Loops': number; Plans?: Plan[] };
@@ -42,8 +41,7 @@ const NO_FILTER = { phoneNumberId: null, customer: null, since: null };
 const NO_MESSAGE_FILTER = { direction: null, type: null, since: null, until: null };
 
 test('a page touches about as many rows as it shows, however long the conversation or the list', async () => {
-  const { database } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededDatabase();
   await database.raw(
     `insert into contacts (waba_id, wa_id, user_id) select '${WABA}', '91' || g, 'IN.' || g from generate_series(1, 5000) g;
      insert into conversations (waba_id, phone_number_id, contact_id, last_message_at)

@@ -5,8 +5,8 @@ import { releaseOverdueOrders } from '../../../../src/features/messages/orders/r
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { resetRun } from '../../../support/run-buttons.ts';
 import { takeIn } from '../../../support/take-in.ts';
-import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../../support/test-accounts.ts';
-import { testDatabase } from '../../../support/test-database.ts';
+import { addEndpoint, testSecretBox } from '../../../support/test-accounts.ts';
+import { seededDatabase } from '../../../support/test-database.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';
 import { stack, useMediaStack } from '../media/inbound-media.ts';
 import { messageBody, WABA } from '../media/media-stack.ts';
@@ -234,8 +234,7 @@ describe('what is known of products', () => {
 
 describe('overdue orders', () => {
   test('that cannot be released keep no other waiting', async () => {
-    const { database } = await testDatabase();
-    await seedFixtureAccounts(database);
+    const { database } = await seededDatabase();
     await addEndpoint(database, WABA, 'https://tenant.example/hook', ['order']);
     for (let n = 0; n < 11; n += 1) {
       const order = { catalog_id: newCatalog(), text: '', product_items: [item('sku', 1, 1)] };

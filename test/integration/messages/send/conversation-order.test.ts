@@ -12,8 +12,7 @@ import { insertBodies } from '../../../../src/ingest/intake/store-bodies.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { drainInbox, takeIn } from '../../../support/take-in.ts';
-import { seedFixtureAccounts } from '../../../support/test-accounts.ts';
-import { testDatabase } from '../../../support/test-database.ts';
+import { seededDatabase } from '../../../support/test-database.ts';
 import { NUMBER, WABA } from './sending-stack.ts';
 
 function inbound(n: number, waId: string, userId?: string): Buffer {
@@ -53,8 +52,7 @@ async function outbound(database: Database, waId: string, holdMs = 0): Promise<s
 
 describe('a conversation with messages in both directions at once', () => {
   test('shows its follower by ascending id every message, and none twice', async () => {
-    const { database } = await testDatabase(20);
-    await seedFixtureAccounts(database);
+    const { database } = await seededDatabase(20);
     const waId = '12025550188';
     const conversationId = await outbound(database, waId);
     let writing = true;
@@ -87,8 +85,7 @@ describe('a conversation with messages in both directions at once', () => {
   });
 
   test('with customers that nobody knows yet, in both directions at once: one conversation each', async () => {
-    const { database } = await testDatabase(20);
-    await seedFixtureAccounts(database);
+    const { database } = await seededDatabase(20);
     const phones = Array.from({ length: 12 }, (_, n) => `1202555${2_000 + n}`);
     await insertBodies(
       database,
@@ -107,8 +104,7 @@ describe('a conversation with messages in both directions at once', () => {
   });
 
   test('that turns out to be another one takes its messages along', async () => {
-    const { database } = await testDatabase();
-    await seedFixtureAccounts(database);
+    const { database } = await seededDatabase();
     // Upstream knows +55 11 98765-4321 without the 9.
     await takeIn(database, inbound(1, '551187654321'));
     const assumed = await outbound(database, '5511987654321');
@@ -123,8 +119,7 @@ describe('a conversation with messages in both directions at once', () => {
   });
 
   test('whose customer nobody knew yet gets the phone that upstream knows', async () => {
-    const { database } = await testDatabase();
-    await seedFixtureAccounts(database);
+    const { database } = await seededDatabase();
     const before = await outbound(database, '5511987654321');
     await database.transaction((trx) => followPhoneAlias(trx, WABA, '5511987654321', '551187654321'));
     await takeIn(database, inbound(1, '551187654321'));

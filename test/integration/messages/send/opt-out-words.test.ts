@@ -3,6 +3,7 @@ import { eraseCustomer } from '../../../../src/ops/erasures/erasures.ts';
 import { parseEncryptionKeys } from '../../../../src/platform/crypto/secret-box.ts';
 import { openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
+import { orders } from '../../../support/orders.ts';
 import { storedEvents, takeIn } from '../../../support/take-in.ts';
 import { addEndpoint, testSecretBox } from '../../../support/test-accounts.ts';
 import { eraseAll } from '../../erasures/erasure-world.ts';
@@ -76,11 +77,6 @@ async function preferences() {
 
 const told = async () =>
   (await preferences()).map(({ data: { state, scope, source } }) => `${state} ${scope} ${source}`);
-
-function orders<T>(all: readonly T[]): T[][] {
-  if (all.length < 2) return [[...all]];
-  return all.flatMap((one, index) => orders(all.toSpliced(index, 1)).map((rest) => [one, ...rest]));
-}
 
 const marketing = (to: string) => ({
   to,

@@ -20,8 +20,7 @@ import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { ACCOUNT, bodyOf, paymentStatus, type UpstreamItem } from '../../../support/load/upstream-bodies.ts';
 import { seededDice } from '../../../support/seeded-dice.ts';
 import { takeIn } from '../../../support/take-in.ts';
-import { seedFixtureAccounts } from '../../../support/test-accounts.ts';
-import { testDatabase } from '../../../support/test-database.ts';
+import { seededDatabase } from '../../../support/test-database.ts';
 import { startErasureWorld } from '../../erasures/erasure-world.ts';
 
 const NEVER = new AbortController().signal;
@@ -43,8 +42,7 @@ const NONE = { sent: 0, delivered: 0, read: 0, failed: 0, billable: 0, received:
 const day = dayOf(MIDNIGHT_S);
 
 async function withAccounts(): Promise<Database> {
-  const { database } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededDatabase();
   return database;
 }
 

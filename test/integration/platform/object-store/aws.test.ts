@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -15,6 +14,7 @@ import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { PART_BYTES } from '../../../../src/platform/object-store/multipart-upload.ts';
 import { openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
 import { ObjectStoreUnavailable } from '../../../../src/platform/object-store/store-errors.ts';
+import { listenInTest } from '../../../support/listen.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 
 const options = { contentType: 'text/plain' };
@@ -44,12 +44,8 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 async function serve(handler: Handler): Promise<string> {
   const server = createServer(handler);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const port = await listenInTest(server);
+  return `http://127.0.0.1:${port}`;
 }
 
 /** What AWS's services answer with, by the names that they use. */

@@ -1,5 +1,4 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { Client } from 'minio';
@@ -8,6 +7,7 @@ import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { PART_BYTES } from '../../../../src/platform/object-store/multipart-upload.ts';
 import { type ObjectStore, openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
 import { ObjectMissing, ObjectStoreUnavailable } from '../../../../src/platform/object-store/store-errors.ts';
+import { listenInTest } from '../../../support/listen.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 
 const bucket = `test-${randomBytes(6).toString('hex')}`;
@@ -143,9 +143,7 @@ describe('an object store that is in trouble', () => {
 
   test.each(uses)('%s says so when it does not answer in time', async (_name, use) => {
     const server = createServer(() => undefined);
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => void server.close());
-    const { port } = server.address() as AddressInfo;
+    const port = await listenInTest(server);
     await expect(use(open({ HELIOGRAPH_OBJECT_STORE_URL: `http://127.0.0.1:${port}` }))).rejects.toThrow(
       /no answer within 500 ms/,
     );
@@ -171,9 +169,7 @@ describe('an object store that is in trouble', () => {
       socket.on('error', () => undefined);
       socket.once('data', () => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc'));
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => void server.close());
-    const { port } = server.address() as AddressInfo;
+    const port = await listenInTest(server);
     const stalled = await open({ HELIOGRAPH_OBJECT_STORE_URL: `http://127.0.0.1:${port}` }).getRange('a');
     await expect(buffer(stalled)).rejects.toThrow(/stalled/);
   });

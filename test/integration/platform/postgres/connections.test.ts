@@ -8,8 +8,8 @@ import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { dueShares } from '../../../support/due-shares.ts';
 import { silentLogger } from '../../../support/silent-logger.ts';
 import { drainInbox, storedEvents, takeIn } from '../../../support/take-in.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../../support/test-accounts.ts';
-import { testDatabase } from '../../../support/test-database.ts';
+import { addEndpoint } from '../../../support/test-accounts.ts';
+import { seededDatabase, testDatabase } from '../../../support/test-database.ts';
 import { fixtureBody } from '../../../support/upstream-fixtures.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';
 import { startPostgresProxy } from '../../api/postgres-proxy.ts';
@@ -67,8 +67,7 @@ function bodyOf(list: 'messages' | 'statuses', item: object): Buffer {
 }
 
 test('what a process has locked that froze while the server was sending to it is free again within seconds', async () => {
-  const { database, url } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededDatabase();
   await addEndpoint(database, WABA, 'https://frozen.example/hook');
   const messages = Array.from({ length: 320 }, (_, n) =>
     bodyOf('messages', {

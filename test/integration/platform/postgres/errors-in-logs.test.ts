@@ -4,8 +4,7 @@ import { openLogger, redactError } from '../../../../src/platform/logger.ts';
 import { openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
-import { seedFixtureAccounts } from '../../../support/test-accounts.ts';
-import { testDatabase } from '../../../support/test-database.ts';
+import { seededDatabase } from '../../../support/test-database.ts';
 import { addKey, NUMBER, testConfig, WABA } from '../../api/api-harness.ts';
 
 const PHONE = '5491112345678';
@@ -46,8 +45,7 @@ function failures(database: Database): (() => Promise<unknown>)[] {
 }
 
 test('no line of a log holds a value of a row that a statement failed for, nor a secret of a URL', async () => {
-  const { database } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededDatabase();
   const lines: string[] = [];
   const logger = openLogger({ logLevel: 'debug' }, 'test', { write: (line) => void lines.push(line) });
   const codes: unknown[] = [];
@@ -72,8 +70,7 @@ test('no line of a log holds a value of a row that a statement failed for, nor a
 });
 
 test('a request that fails for a row is answered 500 and logged without it', async () => {
-  const { database } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededDatabase();
   const { authorization } = await addKey(database);
   const lines: string[] = [];
   const logger = openLogger({ logLevel: 'info' }, 'test', { write: (line) => void lines.push(line) });

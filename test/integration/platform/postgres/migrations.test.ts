@@ -8,8 +8,8 @@ import { MIGRATIONS, migrationOf } from '../../../../src/platform/postgres/migra
 import { readSchemaState } from '../../../../src/platform/postgres/schema-state.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { schemaDigest } from '../../../support/schema-digest.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../../support/test-accounts.ts';
-import { testDatabase } from '../../../support/test-database.ts';
+import { addEndpoint } from '../../../support/test-accounts.ts';
+import { seededDatabase, testDatabase } from '../../../support/test-database.ts';
 
 async function emptied(database: Database): Promise<void> {
   await database.raw('drop schema public cascade; create schema public');
@@ -77,8 +77,7 @@ describe('migrations', () => {
   });
 
   test('let endpoints with the mode `failures` do as the installation says', async () => {
-    const { database } = await testDatabase();
-    await seedFixtureAccounts(database);
+    const { database } = await seededDatabase();
     const name = '0004-no-runs-of-failures-only';
     for (const mode of ['always', 'failures']) {
       const { id } = await addEndpoint(database, '900000000000101', `https://${mode}.example`);

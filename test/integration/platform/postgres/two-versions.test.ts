@@ -8,8 +8,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { findFreePorts } from '../../../../dev/embedded/ports.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { ACCOUNT, bodyOf, textMessage } from '../../../support/load/upstream-bodies.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../../support/test-accounts.ts';
-import { testDatabase } from '../../../support/test-database.ts';
+import { addEndpoint } from '../../../support/test-accounts.ts';
+import { seededDatabase } from '../../../support/test-database.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 import { eventually, startReceiver } from '../../../support/webhook-receiver.ts';
 import { signed } from '../../api/api-harness.ts';
@@ -74,8 +74,7 @@ async function status(port: number): Promise<number> {
 }
 
 test('two versions run together on the expanded schema, and a step back needs nothing of the schema', async () => {
-  const { database, url } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededDatabase();
   const receiver = await startReceiver();
   onTestFinished(() => receiver.close());
   await addEndpoint(database, ACCOUNT.wabaId, `${receiver.url}/hook`);

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
-import { seedFixtureAccounts } from '../../../support/test-accounts.ts';
-import { testDatabase } from '../../../support/test-database.ts';
+import { seededDatabase } from '../../../support/test-database.ts';
 
 const WABA = '900000000000101';
 const NUMBER = '800000000000111';
@@ -35,8 +34,7 @@ async function sizeOf(database: Database, table: string): Promise<number> {
 test.each(Object.entries(COMING_AND_GOING))(
   'a vacuum of %s whose end is empty gives no page back, for which it would keep others from it',
   async (table, rows) => {
-    const { database } = await testDatabase();
-    await seedFixtureAccounts(database);
+    const { database } = await seededDatabase();
     await database.raw(`insert into ${table} ${rows} from generate_series(1, ${ROWS}) as n`);
     await database.raw(`delete from ${table}`);
     const before = await sizeOf(database, table);

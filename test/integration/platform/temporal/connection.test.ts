@@ -12,8 +12,8 @@ import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { openTemporalConnection } from '../../../../src/platform/temporal/client-connection.ts';
 import { SEARCH_ATTRIBUTE_NAMES } from '../../../../src/platform/temporal/workflow-options.ts';
 import { ACCOUNT, bodyOf, textMessage } from '../../../support/load/upstream-bodies.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../../support/test-accounts.ts';
-import { testDatabase } from '../../../support/test-database.ts';
+import { addEndpoint } from '../../../support/test-accounts.ts';
+import { seededDatabase } from '../../../support/test-database.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 import { eventually, startReceiver } from '../../../support/webhook-receiver.ts';
 import { startWorkerProcess } from '../../../support/worker-process.ts';
@@ -33,8 +33,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 
 /** A tenant whose events are delivered inside workflows, on a database of its own. */
 async function installation(temporal: Record<string, string>) {
-  const { database, url } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededDatabase();
   const receiver = await startReceiver();
   onTestFinished(() => receiver.close());
   await addEndpoint(database, ACCOUNT.wabaId, `${receiver.url}/hook`);

@@ -16,15 +16,14 @@ import { makeWorkWatch } from '../../../../src/platform/work-watch.ts';
 import { TASK_KINDS } from '../../../../src/worker/task-kinds.ts';
 import { buffersTouched } from '../../../support/buffers-touched.ts';
 import { silentLogger } from '../../../support/silent-logger.ts';
-import { seedFixtureAccounts, testEventIdHash } from '../../../support/test-accounts.ts';
-import { testDatabase } from '../../../support/test-database.ts';
+import { testEventIdHash } from '../../../support/test-accounts.ts';
+import { seededDatabase, testDatabase } from '../../../support/test-database.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';
 
 const WABA = '900000000000101';
 
 test('workflows of tasks are found by tenant, WABA, event and its type', async () => {
-  const { database } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededDatabase();
   const eventIdHash = testEventIdHash(database);
   const task = storeMediaTask({ wabaId: WABA, messageId: '1', eventId: 'wamid.1_media' });
   await database.transaction((trx) => insertWorkflowTasks(trx, [task]));
@@ -60,8 +59,7 @@ test('workflows of tasks are found by tenant, WABA, event and its type', async (
 });
 
 test('what is scheduled is given to Temporal at once, by its notification, while the starter rests', async () => {
-  const { database, url } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database, url } = await seededDatabase();
   const delays: unknown[] = [];
   const start = async (_: string, { startDelay }: { startDelay?: number }) => void delays.push(startDelay);
   const workWatch = makeWorkWatch();

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { searchDeliveries } from '../../../../src/features/delivery-log/delivery-search.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { publicDeliveryId } from '../../../../src/platform/public-ids.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../../support/test-accounts.ts';
-import { testDatabase } from '../../../support/test-database.ts';
+import { addEndpoint } from '../../../support/test-accounts.ts';
+import { seededDatabase } from '../../../support/test-database.ts';
 import { addManyDeliveries } from './many-deliveries.ts';
 
 const WABA = '900000000000101';
@@ -41,8 +41,7 @@ async function walk(
 }
 
 test('every way through a long log is complete, in order and quick', { timeout: 600_000 }, async () => {
-  const { database } = await testDatabase();
-  await seedFixtureAccounts(database);
+  const { database } = await seededDatabase();
   const endpoints = await Promise.all(
     [1, 2, 3].map((n) => addEndpoint(database, WABA, `https://receiver.example/${n}`)),
   );

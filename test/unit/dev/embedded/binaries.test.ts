@@ -3,11 +3,12 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileS
 import { createServer } from 'node:http';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ensureBinaries } from '../../../../dev/embedded/binaries.ts';
 import { type BinarySource, binarySources } from '../../../../dev/embedded/binary-sources.ts';
 import { identifyProcess } from '../../../../dev/embedded/process-identity.ts';
 import { runCommand } from '../../../../dev/embedded/run-command.ts';
+import { listenInTest } from '../../../support/listen.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 function program(path: string, content: string): string {
@@ -23,9 +24,8 @@ async function downloads(bodies: Readonly<Record<string, Buffer>>): Promise<stri
     const body = bodies[request.url ?? ''];
     response.writeHead(body === undefined ? 404 : 200).end(body);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
-  return `http://127.0.0.1:${(server.address() as { port: number }).port}`;
+  const port = await listenInTest(server);
+  return `http://127.0.0.1:${port}`;
 }
 
 /** A machine with nothing on it: own home, own PATH, a download server and only then a fake `go`. */

@@ -1,6 +1,7 @@
 import { createServer } from 'node:net';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { assertPortsFree, findFreePorts, portVariables, readPorts } from '../../../../dev/embedded/ports.ts';
+import { listenInTest } from '../../../support/listen.ts';
 
 describe('ports of the embedded stack', () => {
   test('without settings they are the documented ones', () => {
@@ -57,9 +58,7 @@ describe('ports of the embedded stack', () => {
 
   test('a taken port is reported with the port, the part and the variable that moves it', async () => {
     const server = createServer();
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => void server.close());
-    const { port } = server.address() as { port: number };
+    const port = await listenInTest(server);
     const [free = 0] = await findFreePorts(1);
     const error = await assertPortsFree({ temporal: port, minio: free }).catch((reason: Error) => reason);
     expect(String(error)).toContain(`Port ${port} for Temporal is taken by another program`);

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { startUpstreamServer, type UpstreamServerConfig } from '../../../../dev/sandbox/upstream-server.ts';
+import { listenInTest } from '../../../support/listen.ts';
 
 export const APP_SECRET = 'test-app-secret';
 const VERIFY_TOKEN = 'test-verify-token';
@@ -31,12 +31,7 @@ async function startIngress(): Promise<{
       response.writeHead(url.pathname === '/upstream/webhook' ? (statuses.shift() ?? 200) : 404).end();
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
+  const port = await listenInTest(server);
   return { url: `http://127.0.0.1:${port}`, webhooks, statuses };
 }
 

@@ -1,8 +1,9 @@
 import { createServer, type ServerResponse } from 'node:http';
-import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
+import { createServer as createTcpServer, type Socket } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openSendClient } from '../../../../src/platform/graph/graph-client.ts';
 import type { SendOutcome } from '../../../../src/platform/graph/graph-send.ts';
+import { listenInTest } from '../../../support/listen.ts';
 
 type Answer = (response: ServerResponse) => void;
 
@@ -23,12 +24,8 @@ async function answered(answer: Answer, timeoutMs?: number) {
     bodies.push(Buffer.concat(chunks).toString());
     answer(response);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const outcome = await sendTo(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, timeoutMs);
+  const port = await listenInTest(server);
+  const outcome = await sendTo(`http://127.0.0.1:${port}`, timeoutMs);
   return { outcome, bodies };
 }
 
@@ -109,9 +106,8 @@ describe('an attempt to send', () => {
 
   test('was not sent when TLS fails', async () => {
     const server = createTcpServer((socket: Socket) => socket.destroy());
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => void server.close());
-    const outcome = await sendTo(`https://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const port = await listenInTest(server);
+    const outcome = await sendTo(`https://127.0.0.1:${port}`);
     expect(outcome.kind).toBe('not_sent');
   });
 });
