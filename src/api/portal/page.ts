@@ -190,7 +190,7 @@ function sideNavigation(view: PageView, viewer: Viewer): Markup {
   const isOperator = viewer.role === 'operator' && viewer.isOperatorAddress;
   const operator = isOperator ? operatorNavigation(view.pendingApprovals ?? 0) : [];
   const isInside = isOperatorInside(view, viewer);
-  const sandbox = view.hasSandbox ? [SANDBOX_ENTRY] : [];
+  const sandbox = view.hasSandbox && mayUse(viewer.link, 'GET', SANDBOX_ENTRY.href) ? [SANDBOX_ENTRY] : [];
   if (tenant.length + wabas.length + operator.length + sandbox.length === 0) return nothing;
   return html`<nav class="side" aria-label="Pages">
 ${tenant.length > 0 && html`<ul>${tenant.map((entry) => navigationItem(entry, view.active))}</ul>`}

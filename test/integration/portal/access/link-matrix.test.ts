@@ -12,7 +12,11 @@ import { PRODUCT, type Shop, shopOf, visitBy } from './link-visits.ts';
 /** Every page and form of the portal × sessions of portal links with one capability each, and with all. */
 
 const api = apiOfFile(async () => ({
-  config: testConfig({ HELIOGRAPH_PORTAL_PRODUCT_ORIGINS: PRODUCT }),
+  config: testConfig({
+    HELIOGRAPH_PORTAL_PRODUCT_ORIGINS: PRODUCT,
+    HELIOGRAPH_SANDBOX_CONTROL_URL: 'http://127.0.0.1:9',
+    HELIOGRAPH_SANDBOX_RECEIVER_URL: 'http://127.0.0.1:9',
+  }),
 }));
 
 let shop: Shop;
