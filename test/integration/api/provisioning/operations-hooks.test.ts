@@ -13,7 +13,7 @@ import {
   type WebhookReceiver,
 } from '../../../support/webhook-receiver.ts';
 import { startWorkerProcess } from '../../../support/worker-process.ts';
-import { apiOfFile, testConfig } from '../api-harness.ts';
+import { apiOfFile, startTestApi, testConfig } from '../api-harness.ts';
 import { LOOPBACK, retryHooksNow, startHooks } from './hook-fixtures.ts';
 import { errorOf, fresh, type PlatformClient, platformClient, tenantOf } from './platform-client.ts';
 
@@ -204,6 +204,15 @@ test('after a rotation both secrets sign, until the earlier one ends', async () 
   await ask('PUT', `/tenants/${fresh().name}`, { businessName: 'Acme' });
   await eventually('a further one has come', () => receiver.received.length > before);
   expect([signedBy(body.secret), signedBy(third.secret)]).toEqual([false, true]);
+});
+
+test('where the installation does not allow http, a hook has none', async () => {
+  const strict = await startTestApi(async () => ({ config: testConfig() }));
+  const put = async (url: string) =>
+    errorOf(await (await platformClient(strict))('PUT', '/operations-hooks/crm', { url }));
+  expect(await put('http://93.184.216.34/operations')).toEqual([422, 'invalid_url', 'url']);
+  expect(await put('http://127.0.0.1/operations')).toEqual([422, 'invalid_url', 'url']);
+  expect((await put('https://93.184.216.34/operations'))[0]).toBe(201);
 });
 
 test('refuses addresses inside, URLs of endpoints, types that there are not, and a sixth hook', async () => {

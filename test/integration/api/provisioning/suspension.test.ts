@@ -114,6 +114,11 @@ test('a suspended tenant gets no keys, and changes nothing in the portal but wha
     status: 403,
     body: { error: { code: 'tenant_suspended' } },
   });
+  const session = { user: { externalId: 'u_17', email: `${name}@crm.example` }, role: 'admin' };
+  expect(await ask('POST', `/tenants/${name}/portal-sessions`, session)).toMatchObject({
+    status: 403,
+    body: { error: { code: 'tenant_suspended' } },
+  });
   const endpoint = { url: 'https://93.184.216.34/hook' };
   const refused = await admin.post(`${path}/endpoints`, endpoint);
   expect([refused.statusCode, refused.body.includes('Suspended')]).toEqual([403, true]);
