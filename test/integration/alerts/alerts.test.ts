@@ -127,6 +127,31 @@ describe('an alert', () => {
     expect(await seen(operator)).toEqual(['intake_failed ']);
   });
 
+  test('of hundreds, a few at a time are opened and ended, so that other changes get their place between', async () => {
+    const { database } = store;
+    const { tenantId, wabaId } = tenant;
+    const conditions = Array.from({ length: 450 }, (_, n) => {
+      const what = { kind: 'endpoint_failing' as const, subject: String(900_000 + n), latestAt: null };
+      return { ...what, tenantId, wabaId, reason: 'It fails.', details: {} };
+    });
+    const follow = async (found: typeof conditions) =>
+      await followConditions(database, [{ kind: 'endpoint_failing', conditions: found, isWhole: true }]);
+    expect(await follow(conditions)).toEqual({ opened: 450, ended: 0 });
+    expect(await follow(conditions)).toEqual({ opened: 0, ended: 0 });
+    expect(await follow([])).toEqual({ opened: 0, ended: 450 });
+    const commits = await query<{ action: string; n: number }>(
+      database,
+      `select action, count(*)::integer as n from audit_log where tenant_id = :tenantId and action like 'alert.%'
+        group by action, xmin order by action, n`,
+      { tenantId },
+    );
+    const numbers = (of: string) => commits.filter(({ action }) => action === of).map(({ n }) => n);
+    expect([numbers('alert.opened'), numbers('alert.resolved')]).toEqual([
+      [50, 200, 200],
+      [50, 200, 200],
+    ]);
+  });
+
   test('is new to each user until that user has read it', async () => {
     const { database } = store;
     await refuseToken('1 hour');

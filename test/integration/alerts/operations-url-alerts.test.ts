@@ -6,6 +6,7 @@ import { noteTokenTaken } from '../../../src/features/accounts/access-tokens.ts'
 import { enableEndpoint, holdEndpoint } from '../../../src/features/endpoints/endpoint-modes.ts';
 import { keepAlerts } from '../../../src/ops/alerts/alert-keeper.ts';
 import { allAlerts, resolveAlert } from '../../../src/ops/alerts/alerts.ts';
+import { readOperationEvents } from '../../../src/ops/feed/operation-events.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { shownUrl } from '../../../src/platform/http/outbound-url.ts';
 import type { Transaction } from '../../../src/platform/postgres/database.ts';
@@ -38,7 +39,7 @@ describe('at the operations URL', () => {
     );
   });
 
-  test('a new kind is told when it opens, daily while it lasts, and at its end', async () => {
+  test('a new kind is told when it opens, daily while it lasts, and at its end, as the feed has it', async () => {
     const { database } = store;
     await refuseToken('3 minutes');
     await look();
@@ -53,6 +54,12 @@ describe('at the operations URL', () => {
       ['access_token.refused', 'opened'],
       ['access_token.refused', 'lasting'],
       ['access_token.refused', 'resolved'],
+    ]);
+    const behind = { types: ['alert.*'], tenantId: tenant.tenantId, after: '0', limit: 10 };
+    const { events } = await readOperationEvents(database, behind);
+    expect(events.map(({ type, wabaId, data }) => [type, wabaId, data.kind])).toEqual([
+      ['alert.opened', tenant.wabaId, 'access_token_refused'],
+      ['alert.resolved', tenant.wabaId, 'access_token_refused'],
     ]);
     expect(bodies[0]).toEqual({
       alertId: expect.stringMatching(/^alr_[0-9a-f]{32}$/),
