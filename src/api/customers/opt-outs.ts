@@ -9,6 +9,7 @@ import {
 import { endCustomerOptOuts, noteOptOut } from '../../features/customers/tenant-opt-outs.ts';
 import { PAGE_PARAMETERS, readPage } from '../external/page.ts';
 import {
+  Customer,
   listOf,
   named,
   namedClosed,
@@ -20,12 +21,6 @@ import {
 } from '../external/schema-kit.ts';
 import { restOperation } from '../operations/operation.ts';
 import { OptOutMark } from './opt-out-mark.ts';
-
-const CUSTOMER = parameter(
-  upstreamText(256),
-  'A phone number in any usual form, or a business-scoped user id.',
-  '+1 202-555-0143',
-);
 
 const NUMBER = optionalParameter(
   upstreamText(128),
@@ -63,7 +58,7 @@ const add = restOperation({
   errors: ['unknown_phone_number'],
   requests: { customer: { customer: '+1 202-555-0143', scope: 'marketing', reason: 'asked by phone' } },
   body: namedClosed('NewOptOut', {
-    customer: CUSTOMER,
+    customer: Customer,
     phoneNumberId: NUMBER,
     scope: Type.Enum([...OPT_OUT_SCOPES]),
     reason: optionalParameter(upstreamText(500), 'For people; erased with the customer.', 'asked by phone'),
@@ -85,7 +80,7 @@ const search = restOperation({
   requests: { customer: { customer: '+1 202-555-0143' }, all: {} },
   body: namedClosed('OptOutSearch', {
     ...PAGE_PARAMETERS,
-    customer: Type.Optional(CUSTOMER),
+    customer: Type.Optional(Customer),
     phoneNumberId: optionalParameter(
       upstreamText(128),
       'Only those that hold at this number.',
@@ -119,7 +114,7 @@ const end = restOperation({
   errors: ['unknown_opt_out', 'opt_out_of_upstream'],
   requests: { customer: { customer: '+1 202-555-0143', evidence: 'signed form of 2026-11-20' } },
   body: namedClosed('OptOutEnd', {
-    customer: CUSTOMER,
+    customer: Customer,
     phoneNumberId: NUMBER,
     evidence: parameter(
       upstreamText(500),

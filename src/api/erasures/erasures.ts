@@ -12,15 +12,14 @@ import { invalidParameter } from '../errors/api-error.ts';
 import { PageQuery, readPage } from '../external/page.ts';
 import {
   accountObjectPath,
+  Customer,
   dateTime,
   listOf,
   named,
   namedClosed,
   nullable,
   optionalParameter,
-  parameter,
   text,
-  upstreamText,
 } from '../external/schema-kit.ts';
 import { restOperation } from '../operations/operation.ts';
 import { sendExport } from './send-export.ts';
@@ -52,12 +51,6 @@ const SIGNED = {
     value: 'jc3Nn2dZ0l5yQx8pYk1fB8c8o6mE5sV0qJ4x0rW8l3Zp7gTt1m2u9aXcV5bN6hD4eR2kS0wY7iO3jL1zQ8vBAA==',
   },
 };
-
-const Customer = parameter(
-  upstreamText(256),
-  'A phone number in any usual form, or a business-scoped user id.',
-  '+1 202-555-0143',
-);
 
 const ErasureRequest = namedClosed('ErasureRequest', {
   customer: Type.Optional(Customer),

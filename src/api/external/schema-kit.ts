@@ -69,6 +69,13 @@ export function upstreamText(maxChars: number) {
   return Type.String({ pattern: `^[^\\u0000]{1,${maxChars}}$` });
 }
 
+/** Whom a tenant means, in the body of a request. */
+export const Customer = parameter(
+  upstreamText(256),
+  'A phone number in any usual form, or a business-scoped user id.',
+  '+1 202-555-0143',
+);
+
 export function idParams(description: string, example: string) {
   return Type.Object({ id: parameter(Type.String(), description, example) });
 }

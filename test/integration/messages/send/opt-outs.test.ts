@@ -1,71 +1,15 @@
-import { buffer } from 'node:stream/consumers';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { followPhoneAlias } from '../../../../src/features/messages/send/recipient-conversations.ts';
-import { eraseCustomer } from '../../../../src/ops/erasures/erasures.ts';
-import { exportCustomer } from '../../../../src/ops/erasures/export-customer.ts';
-import {
-  expireContacts,
-  expireConversations,
-} from '../../../../src/ops/erasures/retention/tenant-retention.ts';
-import { parseEncryptionKeys } from '../../../../src/platform/crypto/secret-box.ts';
-import { openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
-import { execute, queryOnly } from '../../../../src/platform/postgres/sql.ts';
+import { queryOnly } from '../../../../src/platform/postgres/sql.ts';
+import { orders } from '../../../support/orders.ts';
 import { takeIn } from '../../../support/take-in.ts';
-import { testSecretBox } from '../../../support/test-accounts.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';
-import { eraseAll, unzipped } from '../../erasures/erasure-world.ts';
+import { marketing, optOutsOf, REFUSED, type Said, someone, template, utility } from './opt-out-calls.ts';
 import { sendingStackOfFile } from './sending-stack.ts';
 
 const stack = sendingStackOfFile();
 
-let people = 0;
-
-/** A phone number and a user id that no other test has. */
-function someone() {
-  people += 1;
-  return { phone: `1202555${4_000 + people}`, userId: `US.4000${people}` };
-}
-
-const template = (to: string, name: string, more: object = {}) => ({
-  to,
-  type: 'template',
-  template: { name, language: { code: 'en-US' } },
-  ...more,
-});
-const marketing = (to: string) => template(to, 'summer_offer');
-const utility = (to: string) => template(to, 'order_ready');
-
-function bodyOf(field: string, value: object, number = stack.number): Buffer {
-  const metadata = { display_phone_number: '12025550100', phone_number_id: number };
-  const change = { field, value: { messaging_product: 'whatsapp', metadata, ...value } };
-  const entry = [{ id: stack.wabaId, time: people, changes: [change] }];
-  return Buffer.from(JSON.stringify({ object: 'whatsapp_business_account', entry }));
-}
-
-type Said = { value: 'stop' | 'resume'; at: number; wa_id?: string; user_id?: string };
-
-/** What upstream reports of preferences, each `at` so many seconds after a moment long ago. */
-function preference({ value, at, ...ids }: Said, number = stack.number): Buffer {
-  const entry = { ...ids, category: 'marketing_messages', value, detail: 'x', timestamp: 1_790_000_000 + at };
-  return bodyOf('user_preferences', { contacts: [ids], user_preferences: [entry] }, number);
-}
-
-const stop = (phone: string, at = 0) => preference({ value: 'stop', at, wa_id: phone });
-const resume = (phone: string, at = 0) => preference({ value: 'resume', at, wa_id: phone });
-
-function permutations<Item>(items: readonly Item[]): Item[][] {
-  if (items.length < 2) return [[...items]];
-  return items.flatMap((item, index) =>
-    permutations(items.toSpliced(index, 1)).map((others) => [item, ...others]),
-  );
-}
-
-async function call(path: string, payload: object) {
-  const { authorization } = stack;
-  const url = `/api/external/opt-outs${path}`;
-  const answer = await stack.app.inject({ method: 'POST', url, headers: { authorization }, payload });
-  return { status: answer.statusCode, body: answer.json() };
-}
+const { bodyOf, preference, stop, resume, call, outcome } = optOutsOf(stack);
 
 async function conversations(query: string) {
   const { authorization } = stack;
@@ -75,14 +19,6 @@ async function conversations(query: string) {
   });
   return answer.json();
 }
-
-/** What came of a send: 200, or its HTTP status and the code of its error. */
-async function outcome(body: object, headers: Record<string, string> = {}) {
-  const { status, body: answer } = await stack.sendToEnd(body, headers);
-  return status === 200 ? status : [status, answer.error.code];
-}
-
-const REFUSED = [422, 'recipient_opted_out'];
 
 describe('a customer who wants no marketing', () => {
   test('gets no marketing template, and everything else', async () => {
@@ -153,7 +89,7 @@ describe('a customer who wants no marketing', () => {
     { reports: ['resume 0', 'stop 5', 'stop 9'], since: 5 },
     { reports: ['stop 0', 'resume 4', 'stop 7', 'stop 7'], since: 7 },
   ])('$reports: whatever their order, it began with the first stop since the last resume', async (story) => {
-    for (const order of permutations(story.reports)) {
+    for (const order of orders(story.reports)) {
       const { phone } = someone();
       for (const report of order) {
         const [value, at] = report.split(' ');
@@ -303,100 +239,5 @@ describe('a message that waits', () => {
     ]);
     const arrived = (await stack.sent()).filter((one) => JSON.stringify(one).includes(phone));
     expect(arrived).toEqual([]);
-  });
-});
-
-const ACTOR = { name: 'test', requestId: null, ip: null };
-
-/** Erases a customer to the end. */
-async function erase(phone: string): Promise<void> {
-  const { database } = stack;
-  const tools = {
-    database,
-    secretBox: testSecretBox,
-    encryptionKeys: parseEncryptionKeys(stack.config.encryptionKeys),
-    objectStore: openObjectStore(stack.config.objectStore),
-    cancelWorkflows: async () => undefined,
-  };
-  onTestFinished(() => tools.objectStore.close());
-  const { erasureId } = await eraseCustomer({ ...tools, actor: ACTOR }, stack.wabaId, { phone });
-  await eraseAll(tools, erasureId);
-}
-
-describe('an erased customer who comes back', () => {
-  test('still gets no marketing, under each former id, and only hashes were kept', async () => {
-    const { phone, userId } = someone();
-    await takeIn(stack.database, preference({ value: 'stop', at: 0, wa_id: phone, user_id: userId }));
-    await call('', { customer: phone, scope: 'marketing', reason: `told ${phone}` });
-    await stack.send(utility(phone));
-    await erase(phone);
-    const kept = await queryOnly<{ rows: number; texts: string }>(
-      stack.database,
-      `select count(*)::integer as rows, string_agg(to_jsonb(o)::text, ' ') as texts from opt_outs o where waba_id = :wabaId`,
-      { wabaId: stack.wabaId },
-    );
-    expect(kept.rows).toBe(2);
-    expect(kept.texts).not.toContain(phone);
-    expect(kept.texts).not.toContain(userId);
-    const { to: _, ...byUserId } = { ...marketing(''), recipient: userId };
-    expect(await outcome(byUserId)).toEqual(REFUSED);
-    expect(await outcome(marketing(phone))).toEqual(REFUSED);
-    expect((await call('/search', {})).body.data).toEqual([]);
-    expect((await call('/search', { customer: phone })).body.data).toHaveLength(2);
-    // Upstream's own ends by upstream, the tenant's by the tenant.
-    await takeIn(stack.database, resume(phone, 9));
-    expect(await outcome(marketing(phone))).toEqual(REFUSED);
-    expect((await call('/end', { customer: phone, evidence: 'x' })).body).toMatchObject({
-      ended: 1,
-      left: [],
-    });
-    expect(await outcome(marketing(phone))).toBe(200);
-  });
-
-  test('so does one of whom the tenant kept nothing for long', async () => {
-    const { phone } = someone();
-    await stack.send(utility(phone));
-    await takeIn(stack.database, stop(phone));
-    const { database, wabaId } = stack;
-    await execute(
-      database,
-      `insert into tenant_policies (tenant_id, message_days) select tenant_id, 1 from wabas where waba_id = :wabaId
-       on conflict (tenant_id) do update set message_days = 1`,
-      { wabaId },
-    );
-    await execute(database, 'delete from outbound_messages where waba_id = :wabaId', { wabaId });
-    await execute(database, 'delete from messages where waba_id = :wabaId', { wabaId });
-    const long = `now() - interval '9 days'`;
-    await execute(database, `update conversations set last_message_at = ${long} where waba_id = :wabaId`, {
-      wabaId,
-    });
-    await execute(database, `update contacts set updated_at = ${long} where waba_id = :wabaId`, { wabaId });
-    await expireConversations({ database } as never);
-    await expireContacts({ database } as never);
-    const { left } = await queryOnly<{ left: string }>(
-      database,
-      'select count(*) as left from contacts where waba_id = :wabaId',
-      { wabaId },
-    );
-    expect(left).toBe('0');
-    expect(await outcome(marketing(phone))).toEqual(REFUSED);
-  });
-});
-
-test('an export has the opt-outs of the customer', async () => {
-  const { phone } = someone();
-  await takeIn(stack.database, stop(phone));
-  const { archive } = await exportCustomer(
-    {
-      database: stack.database,
-      objectStore: {} as never,
-      actor: { name: 'test', requestId: null, ip: null },
-    },
-    stack.wabaId,
-    { phone },
-  );
-  const files = unzipped(await buffer(archive));
-  expect(JSON.parse(String(files.get('customer.json')))).toMatchObject({
-    optOuts: [{ scope: 'marketing', source: 'upstream', phoneNumberId: stack.number, reason: null }],
   });
 });
