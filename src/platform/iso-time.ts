@@ -12,3 +12,8 @@ function isDay(day: string): boolean {
   const read = new Date(`${day}T00:00:00Z`);
   return Number.isFinite(read.getTime()) && read.toISOString().startsWith(day);
 }
+
+/** A moment as `2026-11-21 10:25:42 UTC`. */
+export function utcText(at: Date): string {
+  return `${at.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}

@@ -9,6 +9,7 @@ import type { SubscribedApp } from '../../platform/graph/graph-calls.ts';
 import type { AccountClient } from '../../platform/graph/graph-client.ts';
 import { GraphError } from '../../platform/graph/graph-error.ts';
 import { shownUrl } from '../../platform/http/outbound-url.ts';
+import { utcText } from '../../platform/iso-time.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { Finding } from './findings.ts';
 import type { Question } from './question.ts';
@@ -61,7 +62,7 @@ export const WABA_QUESTIONS = forTenants({
   following: {
     question: 'Are its numbers updated from upstream?',
     ask: async ({ lookup: { askedAt, problem }, waiting }) => {
-      const asked = askedAt === null ? 'Not looked up yet.' : `Last looked up at ${shownTime(askedAt)}.`;
+      const asked = askedAt === null ? 'Not looked up yet.' : `Last looked up at ${utcText(askedAt)}.`;
       if (problem === null && waiting === 0)
         return { status: askedAt === null ? 'unknown' : 'up', detail: asked };
       const bodies = waiting === 0 ? '' : ` ${waiting} bodies wait for a number that is not known yet.`;
@@ -75,7 +76,7 @@ export const WABA_QUESTIONS = forTenants({
     ask: async ({ arrivals: { lastActivityAt } }) =>
       lastActivityAt === null
         ? { status: 'unknown', detail: 'Never.' }
-        : { status: 'up', detail: `Last at ${shownTime(lastActivityAt)}.` },
+        : { status: 'up', detail: `Last at ${utcText(lastActivityAt)}.` },
     advice: 'Send a message to the number from a phone and check again.',
   },
   items: {
@@ -95,10 +96,6 @@ export const WABA_QUESTIONS = forTenants({
     advice: 'Add one under Webhook Settings, then replay the status not_sent for it.',
   },
 });
-
-function shownTime(at: Date): string {
-  return `${at.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
-}
 
 type Numbers = readonly { phoneNumberId: string }[];
 

@@ -1,3 +1,4 @@
+import { utcText } from '../../../platform/iso-time.ts';
 import { html, type Markup } from '../markup.ts';
 
 const STEPS = [
@@ -6,11 +7,6 @@ const STEPS = [
   [86_400, 'h', 3_600],
   [Number.POSITIVE_INFINITY, 'd', 86_400],
 ] as const;
-
-/** A moment as `2026-11-21 10:25:42 UTC`. */
-export function utcText(at: Date): string {
-  return `${at.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
-}
 
 /** How long before (or after) `now` something was: `4 min ago`, `in 2 h`. */
 export function relativeText(at: Date, now: Date): string {

@@ -9,6 +9,7 @@ import { endpointsThatFilter } from '../../../features/endpoints/filtered-endpoi
 import { obstacleToRetry, retryDelivery } from '../../../features/endpoints/retry-now.ts';
 import { startReplay } from '../../../features/replays/replays.ts';
 import { openEventIdHash } from '../../../platform/crypto/installation-secret.ts';
+import { utcText } from '../../../platform/iso-time.ts';
 import { publicBatchId, publicDeliveryId, publicEventId } from '../../../platform/public-ids.ts';
 import { workflowListUrl } from '../../../platform/temporal/client-connection.ts';
 import { eventQuery } from '../../../platform/temporal/workflow-options.ts';
@@ -19,7 +20,7 @@ import type { Viewer } from '../access/viewer.ts';
 import { codeBlock, copyable, copyButton, shownBlock } from '../components/copyable.ts';
 import { actionButton } from '../components/form.ts';
 import { detailList } from '../components/table.ts';
-import { exactTime, relativeText, utcText } from '../components/time.ts';
+import { exactTime, relativeText } from '../components/time.ts';
 import { workflowLink } from '../components/workflow-link.ts';
 import { endpointPath, urlFor } from '../endpoints/endpoint-status.ts';
 import { action } from '../kits/action.ts';

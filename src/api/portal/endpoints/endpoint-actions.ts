@@ -5,9 +5,9 @@ import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../../features/
 import { rotateSecret, rotateSigningKey } from '../../../features/endpoints/endpoint-secrets.ts';
 import { endpointStatus } from '../../../features/endpoints/endpoints.ts';
 import { retryEndpoint } from '../../../features/endpoints/retry-now.ts';
+import { utcText } from '../../../platform/iso-time.ts';
 import { invalidValue } from '../../../platform/request-input.ts';
 import { PAGES } from '../access/page-access.ts';
-import { utcText } from '../components/time.ts';
 import { type FormValues, formLine } from '../form-values.ts';
 import { action } from '../kits/action.ts';
 import { confirmationPage } from '../kits/confirmation-page.ts';

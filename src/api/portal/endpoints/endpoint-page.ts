@@ -11,6 +11,7 @@ import {
   readEndpointStatistics,
 } from '../../../features/endpoints/endpoint-statistics.ts';
 import { type EndpointStatus, sameUrlNotice, sameUrlOf } from '../../../features/endpoints/endpoints.ts';
+import { utcText } from '../../../platform/iso-time.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
 import { PAGES } from '../access/page-access.ts';
 import type { Viewer } from '../access/viewer.ts';
@@ -18,7 +19,7 @@ import { postForm, radios, textField } from '../components/form.ts';
 import { noticeBox } from '../components/notice.ts';
 import { percentText } from '../components/percent.ts';
 import { statRow } from '../components/table.ts';
-import { durationText, relativeText, utcText } from '../components/time.ts';
+import { durationText, relativeText } from '../components/time.ts';
 import { workflowLink } from '../components/workflow-link.ts';
 import { deliveryTable } from '../deliveries/delivery-table.ts';
 import { viewPage } from '../kits/view-page.ts';
@@ -31,6 +32,7 @@ import {
   disablingSentence,
   endpointPath,
   failedPath,
+  isInTrouble,
   modeBadge,
   modeSentence,
   successRate,
@@ -95,10 +97,6 @@ ${figures(endpoint, { steps, failed: failed.get(id) ?? 0, runs }, now)}
 ${steps.some(({ successes, failures }) => successes + failures > 0) && attemptChart(steps)}
 <h2>Recent deliveries</h2>
 ${recent}`;
-}
-
-function isInTrouble({ mode, failingSince }: EndpointStatus): boolean {
-  return mode !== 'open' || failingSince !== null;
 }
 
 function hasRun(endpoint: EndpointStatus): boolean {

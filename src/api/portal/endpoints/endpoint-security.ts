@@ -1,10 +1,10 @@
 import type { EndpointStatus } from '../../../features/endpoints/endpoints.ts';
+import { utcText } from '../../../platform/iso-time.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
 import { PAGES } from '../access/page-access.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { codeBlock } from '../components/copyable.ts';
 import { postForm, selectField, textField } from '../components/form.ts';
-import { utcText } from '../components/time.ts';
 import { viewPage } from '../kits/view-page.ts';
 import type { Visit } from '../kits/visit.ts';
 import { html, type Markup } from '../markup.ts';

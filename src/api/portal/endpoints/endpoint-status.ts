@@ -2,10 +2,11 @@ import type { Endpoint } from '../../../engine/endpoint/store.ts';
 import { shownCount, type WaitingDeliveries } from '../../../engine/queue/waiting.ts';
 import type { EndpointActivity } from '../../../features/endpoints/endpoint-statistics.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
+import { utcText } from '../../../platform/iso-time.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { percentText } from '../components/percent.ts';
-import { durationText, utcText } from '../components/time.ts';
+import { durationText } from '../components/time.ts';
 import type { Option } from '../kits/form-fields.ts';
 import { html, type Markup } from '../markup.ts';
 
@@ -17,6 +18,10 @@ export function modeBadge({ mode, failingSince, recoveringSince = null }: Status
   if (mode === 'probing') return badge('bad', 'Probing');
   if (failingSince !== null) return badge('waiting', 'Failing');
   return recoveringSince === null ? badge('good', 'Active') : badge('waiting', 'Recovering');
+}
+
+export function isInTrouble({ mode, failingSince }: Status): boolean {
+  return mode !== 'open' || failingSince !== null;
 }
 
 export function modeSentence({ mode, failingSince, recoveringSince = null }: Status): string {

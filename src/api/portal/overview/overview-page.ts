@@ -19,6 +19,7 @@ import {
   endpointName,
   endpointPath,
   failedPath,
+  isInTrouble,
   modeBadge,
   modeSentence,
   successRate,
@@ -172,10 +173,6 @@ function statsOf({ path }: Visit, { endpoints, outcomes, latency, failed }: Figu
       tone: failing > 0 && 'bad',
     },
   ];
-}
-
-function isInTrouble({ mode, failingSince }: EndpointStatus): boolean {
-  return mode !== 'open' || failingSince !== null;
 }
 
 function needsALook({ viewer }: Visit, { endpoints, outcomes, failed }: Figures): Markup {

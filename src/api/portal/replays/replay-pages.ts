@@ -11,6 +11,7 @@ import {
 } from '../../../features/replays/replays.ts';
 import { ALL_UPSTREAM, EVENT_TYPES, upstreamTypeOf } from '../../../platform/event-type.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
+import { utcText } from '../../../platform/iso-time.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
 import { KNOWN_FIELDS } from '../../../platform/upstream-fields.ts';
 import { PAGES, withoutFreshProof } from '../access/page-access.ts';
@@ -26,7 +27,7 @@ import {
 } from '../components/form.ts';
 import { noticeBox } from '../components/notice.ts';
 import { dataTable, detailList, statRow } from '../components/table.ts';
-import { exactTime, timeAgo, utcText } from '../components/time.ts';
+import { exactTime, timeAgo } from '../components/time.ts';
 import { workflowRow } from '../components/workflow-link.ts';
 import { endpointOption } from '../endpoints/endpoint-status.ts';
 import type { FormValues } from '../form-values.ts';

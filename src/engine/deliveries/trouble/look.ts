@@ -1,4 +1,5 @@
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
+import { utcText } from '../../../platform/iso-time.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { query } from '../../../platform/postgres/sql.ts';
 import { publicDeliveryId } from '../../../platform/public-ids.ts';
@@ -111,14 +112,14 @@ function detailsOf(endpoint: EndpointInTrouble, failure: ReportedFailure | null,
   const isHeldBack = state !== 'paused' && state !== 'disabled';
   const lines = [
     // The box of the Temporal UI may show some lines only: what leads on, and how old this is, stands at the top.
-    `**${state}** since ${timeText(since)} (as of ${timeText(new Date())})${modeReason === null ? '' : `: ${code(modeReason, 300)}`}`,
+    `**${state}** since ${utcText(since)} (as of ${utcText(new Date())})${modeReason === null ? '' : `: ${code(modeReason, 300)}`}`,
     `[Endpoint ${endpoint.id}](${portalUrl}): ${code(shownUrl(endpoint.url), 300)}, tenant ${endpoint.tenantId}, WABA ${code(endpoint.wabaId, 64)}`,
     lastError(endpoint.failures, failure),
     `**Pending: ${shownCount(waiting)}**${oldest}${pendingParts(endpoint)}`,
     byType(endpoint),
     state === 'recovering' ? recovery(endpoint) : null,
     state === 'probing' && endpoint.nextProbeAt !== null
-      ? `Next probe: ${timeText(endpoint.nextProbeAt)}`
+      ? `Next probe: ${utcText(endpoint.nextProbeAt)}`
       : null,
     isHeldBack && dueMs === null ? nextRetries(endpoint) : null,
     // The box is too low for its last line: it cuts off this one, a no-break space.
@@ -128,7 +129,7 @@ function detailsOf(endpoint: EndpointInTrouble, failure: ReportedFailure | null,
 }
 
 function recovery({ delivered, backlogDueAt }: EndpointInTrouble): string {
-  const forward = backlogDueAt === null ? '' : `; retries are brought forward at ${timeText(backlogDueAt)}`;
+  const forward = backlogDueAt === null ? '' : `; retries are brought forward at ${utcText(backlogDueAt)}`;
   return `Delivered since then: ${delivered.toLocaleString('en-US')}${forward}`;
 }
 
@@ -164,7 +165,7 @@ function nextRetries({ nextRetries: retries }: EndpointInTrouble): string | null
   if (retries.length === 0) return null;
   const items = retries.map(
     ({ id, attempts, at }) =>
-      `* ${timeText(at)}: attempt ${attempts + 1} of ${code(publicDeliveryId(id), 40)}`,
+      `* ${utcText(at)}: attempt ${attempts + 1} of ${code(publicDeliveryId(id), 40)}`,
   );
   return `Next retries:\n\n${items.join('\n')}`;
 }
@@ -178,7 +179,7 @@ function lastError(failures: readonly FailedAttempt[], reported: ReportedFailure
   if (shown === undefined) return null;
   const line = commonLine(failures);
   const body = line === null ? '' : `; the response begins with ${code(line, MAX_LINE_CHARS)}`;
-  return `Last error: ${timeText(new Date(shown.atMs))}, ${code(shown.reason, 300)}${body}`;
+  return `Last error: ${utcText(new Date(shown.atMs))}, ${code(shown.reason, 300)}${body}`;
 }
 
 const MAX_LINE_CHARS = 120;
@@ -210,10 +211,6 @@ function firstLine(body: Buffer | null): string {
 
 function code(text: string, maxChars: number): string {
   return `\`${text.replaceAll('`', "'").replaceAll(/\s+/g, ' ').slice(0, maxChars)}\``;
-}
-
-function timeText(at: Date): string {
-  return `${at.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
 function spanText(ms: number): string {
