@@ -158,7 +158,7 @@ async function begin(by: Sender): Promise<() => Promise<void>> {
     await call(by, 'POST', `/broadcasts/${id}/start`);
     return async () => void (await call(by, 'POST', `/broadcasts/${id}/cancel`));
   }
-  const sendAt = new Date(Date.now() + 40_000 + many * 10);
+  const sendAt = new Date(Date.now() + 60_000 + many * 30);
   const ids: string[] = [];
   for (let made = 0; made < many; made += 50) {
     const body = () => ({

@@ -13,7 +13,7 @@ import {
   type BroadcastState,
   findBroadcast,
 } from '../features/messages/broadcasts/broadcast-store.ts';
-import type { BroadcastTools } from '../features/messages/broadcasts/send-to-recipients.ts';
+import type { PassTools } from '../features/messages/send/send-pass.ts';
 import { awaitingDatabase, notYet, withHeartbeat } from '../platform/temporal/activity-kit.ts';
 
 /** How far a broadcast is; `pausedBecause` where it paused itself. */
@@ -35,7 +35,7 @@ const LOOK_AGAIN_MS = 15_000;
 /** An attempt ends by then, and the next goes on. */
 const ATTEMPT_MS = 60_000;
 
-export function makeBroadcastActivities(tools: BroadcastTools) {
+export function makeBroadcastActivities(tools: PassTools) {
   const { database } = tools;
   return {
     /**

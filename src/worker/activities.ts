@@ -10,6 +10,7 @@ import { makeBroadcastActivities } from '../activities/send-broadcast.ts';
 import { makeAlertActivities } from '../activities/send-endpoint-alert.ts';
 import { makeMailActivities } from '../activities/send-mail.ts';
 import { makeSendMessageActivities } from '../activities/send-message.ts';
+import { makeSendScheduledActivities } from '../activities/send-scheduled.ts';
 import { makeSetUpActivities } from '../activities/set-up-number.ts';
 import { makeStoreInboundMediaActivities } from '../activities/store-inbound-media.ts';
 import type { Delivery } from '../engine/deliveries/worker.ts';
@@ -54,7 +55,7 @@ export function openActivities(config: Config, tools: ActivityTools) {
       session: makeDeliverSessionActivities({ loop, stopping }),
       operations: {
         ...openOperationsActivities({ ...shared, objectStore, encryptionKeys, mailSender }),
-        ...sends.broadcastActivities,
+        ...sends.passActivities,
       },
       media: media.activities,
       orders: media.orderActivities,
@@ -67,7 +68,7 @@ export function openActivities(config: Config, tools: ActivityTools) {
   };
 }
 
-/** The activities for the task queue of operations but broadcasts: replays, erasures, alerts, e-mails, key requests. They open no connection. */
+/** The activities for the task queue of operations but those that send many messages: replays, erasures, alerts, e-mails, key requests. They open no connection. */
 export function openOperationsActivities(
   tools: ReplayActivityTools & KeyRequestActivityTools & EraseActivityTools & MailActivityTools,
 ) {
@@ -98,8 +99,9 @@ function openSendActivities(
     await sender.close();
     objectStore.close();
   };
-  const broadcastActivities = makeBroadcastActivities({ ...tools, sending, send });
-  return { activities: makeSendMessageActivities(sendTools, send), broadcastActivities, close };
+  const passTools = { ...tools, sending, send };
+  const passActivities = { ...makeBroadcastActivities(passTools), ...makeSendScheduledActivities(passTools) };
+  return { activities: makeSendMessageActivities(sendTools, send), passActivities, close };
 }
 
 function openMediaActivities(

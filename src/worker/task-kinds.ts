@@ -5,6 +5,7 @@ import { SEND_BROADCAST } from '../features/messages/broadcasts/switch-broadcast
 import { STORE_INBOUND_MEDIA } from '../features/messages/media/media.ts';
 import { ENRICH_ORDER } from '../features/messages/orders/orders.ts';
 import { SEND_MESSAGE } from '../features/messages/send/send-task.ts';
+import { SEND_SCHEDULED } from '../features/messages/send/shared-moment.ts';
 import { REPLAY_DELIVERIES } from '../features/replays/replay-steps.ts';
 import { SET_UP_NUMBER } from '../features/setup-links/setup-task.ts';
 import { ERASE_TASKS } from '../ops/erasures/erasure-store.ts';
@@ -21,6 +22,7 @@ export const TASK_KINDS: readonly TaskKind[] = [
   ENRICH_ORDER,
   SEND_MESSAGE,
   SEND_BROADCAST,
+  SEND_SCHEDULED,
   SEND_MAIL,
   SEND_ENDPOINT_ALERT,
   REPLAY_DELIVERIES,

@@ -11,5 +11,6 @@ export { sendBroadcast } from './send-broadcast.ts';
 export { sendEndpointAlert } from './send-endpoint-alert.ts';
 export { sendMail } from './send-mail.ts';
 export { sendMessage } from './send-message.ts';
+export { sendScheduled } from './send-scheduled.ts';
 export { setUpNumber } from './set-up-number.ts';
 export { storeInboundMedia } from './store-inbound-media.ts';

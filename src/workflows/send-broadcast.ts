@@ -10,7 +10,7 @@ import { activitiesOn } from './kit.ts';
 
 /**
  * Sends the recipients of one broadcast their messages, part by part. The memo has the last recipient of each part before its first message
- * leaves, so that nobody gets two when the database is restored to an earlier moment. A message that has to wait has its own workflow.
+ * leaves, so that no recipient gets two when the database is restored to an earlier moment. A message that has to wait has its own workflow.
  */
 export async function sendBroadcast(input: SendBroadcastInput): Promise<string> {
   const activities = activitiesOn<BroadcastActivities>('operations', {

@@ -73,9 +73,18 @@ async function wasSent(
   { task: { workflowType, workflowId, argument }, state }: { task: StartedTask; state: WorkflowState },
 ): Promise<boolean> {
   if (workflowType !== 'sendMessage' || (state === 'running' && !tools.rewound)) return false;
-  // A broadcast sends its messages itself, so that most have no run.
-  if (state === 'none') return tools.rewound && 'broadcastId' in argument;
+  // Who sends many sends them itself, so that most have no run.
+  if (state === 'none') return tools.rewound && (await mayBeOutWithOthers(tools, argument));
   return await mayBeOut(tools, workflowId, state);
+}
+
+async function mayBeOutWithOthers(
+  tools: ReconcileTools,
+  { broadcastId, momentId }: Record<string, string>,
+): Promise<boolean> {
+  if (momentId === undefined) return broadcastId !== undefined;
+  const states = await tools.temporal.use(CALL_MS, (client) => readWorkflowStates(client, [momentId]));
+  return await mayBeOut(tools, momentId, states.get(momentId) ?? 'none');
 }
 
 async function lookAtTasks(tools: ReconcileTools, tally: Tally): Promise<void> {

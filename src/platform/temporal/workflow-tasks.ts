@@ -207,6 +207,29 @@ export async function returnTasks(database: Database, workflowIds: readonly stri
   );
 }
 
+/** The caller does the work of tasks that are not due yet: they are for as long. */
+export async function holdTasks(
+  database: Database,
+  workflowIds: readonly string[],
+  ms: number,
+): Promise<void> {
+  await execute(
+    database,
+    `update workflow_tasks set next_start_at = now() + :ms * interval '1 millisecond'
+      where workflow_id = any (:workflowIds::text[]) and next_start_at > now()`,
+    { workflowIds, ms },
+  );
+}
+
+/** Drops those of tasks that Temporal was never given. */
+export async function dropUnstarted(trx: Transaction, workflowIds: readonly string[]): Promise<void> {
+  await execute(
+    trx,
+    'delete from workflow_tasks where workflow_id = any (:workflowIds::text[]) and starts = 0 and starts_at is null',
+    { workflowIds },
+  );
+}
+
 /** Ends a task, in the transaction that holds the workflow's result. */
 export async function finishTask(trx: Transaction, workflowId: string): Promise<void> {
   await execute(trx, 'delete from workflow_tasks where workflow_id = :workflowId', { workflowId });

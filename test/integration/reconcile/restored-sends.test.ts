@@ -149,3 +149,37 @@ test('after a restore to an earlier moment, and late, no message goes out twice,
   expect([counts.accepted + counts.unknown, counts.pending, counts.queued]).toEqual([RECIPIENTS, 0, 0]);
   expect(await differences(world.reconciled, LOOK)).toEqual({});
 });
+
+test('after a restore to an earlier moment, none of the many messages for one moment goes out twice', {
+  timeout: 300_000,
+}, async () => {
+  const world = await startInstallation();
+  const { database, wabaId, number } = world;
+  const sender = { wabaId, keyId: null, maxMessagesPerDay: null, recipients: 'any' } as const;
+  const queue = async (sendAt: Date) => {
+    const message = { phoneNumberId: number, to: people(1)[0]?.to, type: 'text', category: 'utility' };
+    const times = { sendAt, notAfter: null };
+    const body = { ...message, text: { body: 'Hello' } };
+    return (await queueMessage(database, sender, body as never, { key: null, times })) ?? '';
+  };
+  const [soon, later] = [inMs(8_000), inMs(HOUR_MS)];
+  const many = 40;
+  for (let n = 0; n < many; n += 1) await queue(soon);
+  const ofLater: string[] = [];
+  for (let n = 0; n < many; n += 1) ofLater.push(await queue(later));
+  const putBack = await copyOfRows(database);
+  const worker = await world.startWorker();
+  await eventually('most are sent', async () => (await world.sent()).length > many * 0.7);
+  await worker.kill();
+  await putBack();
+  await differences(world.reconciled, { ...FIX, rewound: true });
+  await world.startWorker();
+  const open = `select count(*)::int as n from outbound_messages where waba_id = '${wabaId}' and state in ('queued', 'sending')`;
+  await eventually('only those of later wait', async () => await queryValue<number>(database, open), {
+    is: many,
+    withinMs: 120_000,
+  });
+  const phones = (await world.sent()).map(({ body }) => String((body as { to: string }).to));
+  expect(phones.filter((phone, n) => phones.indexOf(phone) < n)).toEqual([]);
+  expect(new Set(await Promise.all(ofLater.map((id) => stateOf(world, id))))).toEqual(new Set(['scheduled']));
+});

@@ -1,9 +1,8 @@
 import type { Database } from '../../../platform/postgres/database.ts';
 import { RequestError } from '../../../platform/request-input.ts';
 import { finishTask } from '../../../platform/temporal/workflow-tasks.ts';
-import { listNumberPaces, paceOfNumber } from '../../accounts/number-pace.ts';
 import { cancelMessagesOf, countOpenOf } from '../send/broadcast-messages.ts';
-import { SHARE } from '../send/scheduled-turn.ts';
+import { type Pass, type PassTools, paceOfPass } from '../send/send-pass.ts';
 import { endOfNextPart, isUnderWay, nextPending } from './broadcast-recipients.ts';
 import {
   type Broadcast,
@@ -14,7 +13,7 @@ import {
   setBroadcastState,
 } from './broadcast-store.ts';
 import { reasonToPause } from './reason-to-pause.ts';
-import { type BroadcastTools, type Pass, sendToRecipients } from './send-to-recipients.ts';
+import { sendToRecipients } from './send-to-recipients.ts';
 import { beginScheduled, pauseItself, switchBroadcast } from './switch-broadcast.ts';
 
 /**
@@ -23,18 +22,11 @@ import { beginScheduled, pauseItself, switchBroadcast } from './switch-broadcast
  */
 export type BroadcastStep = { broadcast: Broadcast; waitMs: number | null; nextUpTo: string | null };
 
-/** So much of what leaves next is begun before it is looked at again whether the broadcast may go on. */
-const AHEAD_SECONDS = 5;
-const LEAST_AHEAD = 10;
-const PAGE = 500;
-/** Calls of upstream that take this long do not slow a broadcast down. */
-const CALL_SECONDS = 0.5;
-const MOST_AT_A_TIME = 100;
 const LOOK_AGAIN_MS = 1_000;
 const FULL_LOOK_AGAIN_MS = 10_000;
 /** For the last attempts, which may be retries: to look for them goes through all recipients. */
 const LAST_LOOK_AGAIN_MS = 5_000;
-/** A restore to an earlier moment leaves up to this share of the recipients without a message, because nobody knows which of them have one. */
+/** A restore to an earlier moment leaves up to this share of the recipients without a message: which of them have one is not known then. */
 const PARTS = 200;
 const LEAST_PART = 100;
 
@@ -43,9 +35,9 @@ const LEAST_PART = 100;
  * `upTo`: the last recipient of the part; null: there is no part yet. Null: there is no such broadcast.
  */
 export async function stepBroadcast(
-  tools: BroadcastTools,
+  tools: PassTools,
   ids: BroadcastIds,
-  { upTo, ...pass }: { upTo: string | null } & Omit<Pass, 'atATime'>,
+  { upTo, ...pass }: { upTo: string | null } & Pass,
 ): Promise<BroadcastStep | null> {
   const { database } = tools;
   const found = await findBroadcast(database, ids);
@@ -61,13 +53,11 @@ export async function stepBroadcast(
     return await looked(database, ids, null);
   }
   const open = await countOpenOf(database, broadcast.id);
-  const perSecond = await paceOf(tools, broadcast);
-  const room = Math.min(PAGE, Math.max(LEAST_AHEAD, Math.ceil(perSecond * AHEAD_SECONDS)) - open);
+  const { perSecond, size } = await paceOfPass(tools, broadcast);
+  const room = size - open;
   const page = upTo === null || room <= 0 ? [] : await nextPending(database, broadcast.id, room, upTo);
   if (page.length > 0) {
-    const atATime = Math.min(MOST_AT_A_TIME, Math.max(1, Math.floor(perSecond * CALL_SECONDS)));
-    const endsAtMs = Math.min(pass.endsAtMs, performance.now() + AHEAD_SECONDS * 1_000);
-    const end = await sendToRecipients(tools, broadcast, page, { ...pass, endsAtMs, atATime });
+    const end = await sendToRecipients(tools, broadcast, page, { ...pass, perSecond });
     return await looked(database, ids, end === 'waits' ? LOOK_AGAIN_MS : 0);
   }
   if (room <= 0) return { broadcast, waitMs: LOOK_AGAIN_MS, nextUpTo: null };
@@ -86,19 +76,6 @@ async function looked(
 ): Promise<BroadcastStep | null> {
   const broadcast = await findBroadcast(database, ids);
   return broadcast === null ? null : { broadcast, waitMs, nextUpTo: null };
-}
-
-/** How many messages of broadcasts leave its number in a second. */
-async function paceOf(
-  { database, sending }: BroadcastTools,
-  { wabaId, phoneNumberId }: Pick<Broadcast, 'wabaId' | 'phoneNumberId'>,
-): Promise<number> {
-  const numbers = await listNumberPaces(database, wabaId);
-  const own = numbers.find((one) => one.phoneNumberId === phoneNumberId);
-  return (
-    SHARE *
-    paceOfNumber(own ?? { messagesPerSecond: null, upstreamPerSecond: null }, sending.messagesPerSecond)
-  );
 }
 
 /** Every recipient has had its turn: what upstream still reports of them changes the counts only. */

@@ -11,13 +11,15 @@ import { refuseOptedOut } from './opted-out.ts';
 import { drawMessageId, insertOutboundMessage, type SendPath } from './outbound-messages.ts';
 import { lockRecipientConversation, type Recipient } from './recipient-conversations.ts';
 import { insertSchedule } from './scheduled-messages.ts';
-import { sendMessageTask } from './send-task.ts';
+import { SENT_WITHIN_MS, sendMessageTask } from './send-task.ts';
 import type { SendTimes } from './send-times.ts';
+import { shareMoment } from './shared-moment.ts';
 import { type MessageToSend, typeOf, upstreamPayload } from './upstream-payload.ts';
 
-/** The API starts the workflow itself, and a broadcast sends its messages itself; the worker starts it when nothing has come of that by then. */
+/** The API starts the workflow itself; the worker does so when nothing has come of it by then. */
 const START_WITHIN_MS = 5_000;
-const SENT_WITHIN_MS = 60_000;
+/** Longer than the messages of a moment take; each is held again when its turn comes. */
+const MOMENT_WITHIN_MS = 3_600_000;
 
 export type Sender = SendLimits & { wabaId: string; keyId: string | null };
 
@@ -80,15 +82,32 @@ export async function queueMessage(
     });
     if (key !== null) await bindIdempotencyKey(trx, wabaId, key, id);
     if (ofBroadcast !== undefined) await bindRecipient(trx, ofBroadcast, id);
-    const broadcastId = ofBroadcast?.broadcastId ?? null;
-    const schedule = broadcastId === null ? times : { sendAt: new Date(), notAfter: null };
-    if (schedule !== null)
-      await insertSchedule(trx, database, { id, wabaId, phoneNumberId, broadcastId, ...schedule });
-    const task = sendMessageTask(wabaId, id, times?.sendAt, ofBroadcast);
-    const withinMs = broadcastId === null ? START_WITHIN_MS : SENT_WITHIN_MS;
-    await insertWorkflowTasks(trx, [task], times === null ? withinMs : 0);
+    if (times !== null) {
+      await insertSchedule(trx, database, { id, wabaId, phoneNumberId, ...times });
+      await insertScheduledTask(trx, { id, wabaId, phoneNumberId, ...times });
+    } else if (ofBroadcast !== undefined) {
+      const { broadcastId } = ofBroadcast;
+      const now = { sendAt: new Date(), notAfter: null };
+      await insertSchedule(trx, database, { id, wabaId, phoneNumberId, broadcastId, ...now });
+      await insertWorkflowTasks(trx, [sendMessageTask(wabaId, id, null, ofBroadcast)], SENT_WITHIN_MS);
+    } else {
+      await insertWorkflowTasks(trx, [sendMessageTask(wabaId, id)], START_WITHIN_MS);
+    }
     return id;
   });
+}
+
+async function insertScheduledTask(
+  trx: Transaction,
+  message: { id: string; wabaId: string; phoneNumberId: string; sendAt: Date },
+): Promise<void> {
+  const { id, wabaId, sendAt } = message;
+  const momentId = await shareMoment(trx, message);
+  if (momentId === null) await insertWorkflowTasks(trx, [sendMessageTask(wabaId, id, sendAt)]);
+  else {
+    const withinMs = sendAt.getTime() - Date.now() + MOMENT_WITHIN_MS;
+    await insertWorkflowTasks(trx, [sendMessageTask(wabaId, id, null, { momentId })], withinMs);
+  }
 }
 
 /** The last lock of the transaction but for new rows, so that messages of one key wait for each other only shortly. */

@@ -10,7 +10,7 @@ import {
   queryValue,
 } from '../../../platform/postgres/sql.ts';
 import { RateLimitError, RequestError } from '../../../platform/request-input.ts';
-import { moveTask } from '../../../platform/temporal/workflow-tasks.ts';
+import { dropUnstarted, moveTask } from '../../../platform/temporal/workflow-tasks.ts';
 import { takeRoom } from './schedule-room.ts';
 import type { SendError } from './send-error.ts';
 import { scheduledSummary, sendWorkflowId } from './send-task.ts';
@@ -152,6 +152,7 @@ export async function cancelOpen(trx: Transaction, which: string, bindings: Bind
     `update scheduled_messages set is_open = false, cancelled_at = now() where message_id = any (cast(:ended as bigint[]))`,
     { ended },
   );
+  await dropUnstarted(trx, ended.map(sendWorkflowId));
   return ended.length;
 }
 

@@ -4,22 +4,28 @@ export const SEND_MESSAGE: TaskKind = {
   workflowType: 'sendMessage',
   summary: 'send a message to a customer',
   isStartedByItsRoom: true,
-  listed: ['broadcastId', 'recipientId'],
+  listed: ['broadcastId', 'recipientId', 'momentId'],
 };
 
-/** `sendAt`: Temporal starts it then. `recipient`: of a broadcast, so that Temporal knows who has had a message when the database forgot. */
+/** By then a worker that sends a message itself is done with it, or has died. */
+export const SENT_WITHIN_MS = 60_000;
+
+/**
+ * `sendAt`: Temporal starts it then. `sentBy`: what sends it itself, and for whom in a broadcast, so that Temporal knows who has had a message when the
+ * database forgot.
+ */
 export function sendMessageTask(
   wabaId: string,
   messageId: string,
   sendAt: Date | null = null,
-  recipient: { broadcastId: string; recipientId: string } | null = null,
+  sentBy: { broadcastId: string; recipientId: string } | { momentId: string } | null = null,
 ): WorkflowTask {
   return {
     workflowId: sendWorkflowId(messageId),
     kind: SEND_MESSAGE,
     wabaId,
     eventId: messageId,
-    argument: { wabaId, messageId, ...recipient },
+    argument: { wabaId, messageId, ...sentBy },
     ...(sendAt !== null && { startsAt: sendAt, summary: scheduledSummary(sendAt) }),
   };
 }

@@ -7,6 +7,7 @@ import type { LoggedRequest, SentMessage } from '../../../../dev/sandbox/upstrea
 import { startUpstreamServer } from '../../../../dev/sandbox/upstream-server.ts';
 import { makeBroadcastActivities } from '../../../../src/activities/send-broadcast.ts';
 import { makeSendMessageActivities, type Send } from '../../../../src/activities/send-message.ts';
+import { makeSendScheduledActivities } from '../../../../src/activities/send-scheduled.ts';
 import { buildApp } from '../../../../src/api/app.ts';
 import { ACCESS_TOKEN as SEALED_TOKEN } from '../../../../src/features/accounts/access-tokens.ts';
 import { makeSend, makeSendMemory } from '../../../../src/features/messages/send/make-send.ts';
@@ -214,7 +215,10 @@ async function startSendWorker(
   const send: Send = (input, run) => makeSend(tools, input, { ...memory, ...run });
   const workers = await startTaskWorkers(config, database, {
     sends: makeSendMessageActivities(tools, send),
-    operations: makeBroadcastActivities({ database, sending, send }),
+    operations: {
+      ...makeBroadcastActivities({ database, sending, send }),
+      ...makeSendScheduledActivities({ database, sending, send }),
+    },
   });
   const stop = async () => {
     await workers.stop();

@@ -1,0 +1,97 @@
+import type { Database } from '../../../platform/postgres/database.ts';
+import { returnTasks } from '../../../platform/temporal/workflow-tasks.ts';
+import { listNumberPaces, paceOfNumber } from '../../accounts/number-pace.ts';
+import type { SendResult, SendRun } from './make-send.ts';
+import type { SendMessageInput } from './record-send.ts';
+import { SHARE } from './scheduled-turn.ts';
+import { sendWorkflowId } from './send-task.ts';
+
+export type PassTools = {
+  database: Database;
+  /** `messagesPerSecond` holds for numbers without their own pace; null: as upstream allows. */
+  sending: { messagesPerSecond: number | null };
+  /** `makeSend`. */
+  send: (input: SendMessageInput, run: SendRun) => Promise<SendResult>;
+};
+
+/** `endsAtMs`: none begins after it (`performance.now()`). */
+export type Pass = { endsAtMs: number; signal: AbortSignal; onMessage: () => void };
+
+/** `failed`: one has, so that it should be looked whether the others may be sent; `waits`: one has to. */
+export type PassEnd = 'through' | 'failed' | 'waits';
+
+/** Longer than a turn is away at the pace of the number, shorter than what a pause or upstream's own limit asks for. */
+const SITS_OUT_MS = 3_000;
+/** Calls of upstream that take this long do not slow a pass down. */
+const CALL_SECONDS = 0.5;
+const MOST_AT_A_TIME = 100;
+/** After that it is looked again what may be sent. */
+const PASS_SECONDS = 5;
+const LEAST = 10;
+const MOST = 500;
+
+/** How many scheduled messages, and messages of broadcasts, leave a number in a second, and how many make up a pass. */
+export async function paceOfPass(
+  { database, sending }: PassTools,
+  { wabaId, phoneNumberId }: { wabaId: string; phoneNumberId: string },
+): Promise<{ perSecond: number; size: number }> {
+  const numbers = await listNumberPaces(database, wabaId);
+  const own = numbers.find((one) => one.phoneNumberId === phoneNumberId);
+  const known = own ?? { messagesPerSecond: null, upstreamPerSecond: null };
+  const perSecond = SHARE * paceOfNumber(known, sending.messagesPerSecond);
+  return { perSecond, size: Math.min(MOST, Math.max(LEAST, Math.ceil(perSecond * PASS_SECONDS))) };
+}
+
+/**
+ * Sends messages here, without a workflow each, and begins them in their order. One that has to wait, or to be tried again, is left to its own
+ * workflow. Then, or when one has failed, no other begins. `messageOf` returns the id of a message; null: there is none to be sent.
+ */
+export async function sendInPass<Item>(
+  tools: PassTools,
+  { wabaId, perSecond }: { wabaId: string; perSecond: number },
+  items: readonly Item[],
+  messageOf: (item: Item) => Promise<string | null>,
+  { endsAtMs, signal, onMessage }: Pass,
+): Promise<PassEnd> {
+  const lastAtMs = Math.min(endsAtMs, performance.now() + PASS_SECONDS * 1_000);
+  const atATime = Math.min(MOST_AT_A_TIME, Math.max(1, Math.floor(perSecond * CALL_SECONDS)));
+  const underWay = new Set<Promise<void>>();
+  let end: PassEnd = 'through';
+  const begin = (messageId: string) => {
+    const run = { attempt: 1, signal, sitsOutMs: SITS_OUT_MS };
+    const sending = sendOrLeave(tools, { wabaId, messageId }, run).then((one) => {
+      if (end !== 'waits') end = one === 'through' ? end : one;
+      underWay.delete(sending);
+    });
+    underWay.add(sending);
+  };
+  try {
+    for (const item of items) {
+      if (underWay.size >= atATime) await Promise.race(underWay);
+      if (end !== 'through' || signal.aborted || performance.now() > lastAtMs) break;
+      const messageId = await messageOf(item);
+      if (messageId !== null) begin(messageId);
+      onMessage();
+    }
+  } finally {
+    await Promise.all(underWay);
+  }
+  return end;
+}
+
+/** Whatever keeps it from its end, its workflow shows and retries. */
+async function sendOrLeave(
+  { database, send }: PassTools,
+  input: SendMessageInput,
+  run: SendRun,
+): Promise<PassEnd> {
+  try {
+    const { outcome } = await send(input, run);
+    return outcome === 'failed' ? 'failed' : 'through';
+  } catch {
+    // Where the database is away, the task is due soon by itself.
+    await returnTasks(database, [sendWorkflowId(input.messageId)]).catch(() => undefined);
+    database.notify('heliograph_workflow_tasks');
+    return 'waits';
+  }
+}
