@@ -164,6 +164,7 @@ const KINDS: readonly Kind[] = [
     select: 'select phone_number_id, waba_id, null, verified_name, created_at, null from phone_numbers',
     by: [['text', 'phone_number_id = :text']],
     page: wabaPage,
+    workflows: ['scheduled'],
   },
   ofRow('tenant', 'tenants', {
     about: 'business_name',
@@ -253,8 +254,8 @@ function readingsOf(id: string) {
 
 /** `service.order_number`, or `service.order_id`. */
 const ORDER_NUMBER = /^(?:ORD-)?([1-9]\d{0,17})$/;
-/** The id of a workflow, for that of a delivery loop also with its run, as its deliveries name it. */
-const WORKFLOW_ID = /^([A-Za-z-]+)\/([^/]+)(?:\/[0-9a-f-]{36})?$/;
+/** The id of a workflow, for that of a delivery loop also with its run, as its deliveries name it, and for scheduled messages with their time. */
+const WORKFLOW_ID = /^([A-Za-z-]+)\/([^/]+)(?:\/(?:[0-9a-f-]{36}|[\dT:.-]{20,30}Z))?$/;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 function describe(row: Row): FoundObject {

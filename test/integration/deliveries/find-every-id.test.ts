@@ -196,6 +196,7 @@ test('every workflow has an id that leads to its object, or a reason why not', a
     broadcast: ['broadcast', () => firstId('broadcasts')],
     replay: ['replay', () => firstId('replays')],
     send: ['message', () => firstId('messages')],
+    scheduled: ['phone number', async () => `${NUMBER}/2026-11-28T09:00:00.000Z`],
     setUp: ['set-up link', async () => `sl_${await firstId('setup_links')}`],
     'waba-numbers': ['WABA', async () => WABA],
   };

@@ -26,6 +26,7 @@ import { isLockTimeout } from '../../../../src/platform/postgres/error-class.ts'
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { publicDeliveryId } from '../../../../src/platform/public-ids.ts';
 import { RequestError } from '../../../../src/platform/request-input.ts';
+import { retryBriefly } from '../../../../src/platform/temporal/activity-kit.ts';
 import { carry, LONG_MS, newRun } from './workers.ts';
 import { SET_SCOPE, WABAS, type World } from './world.ts';
 
@@ -271,6 +272,11 @@ async function pauseAttempted(world: World, replay: World['replays'][number]): P
   }
 }
 
+/** On a busy machine a row may be locked for longer than anybody waits: users repeat their request then, and workflows their step. */
+async function whileLocked<T>(step: () => Promise<T>): Promise<T> {
+  return await retryBriefly(step, [100, 1_000, 5_000], { mayPass: isLockTimeout });
+}
+
 async function switchReplay(
   { database, dropped }: World,
   replay: World['replays'][number],
@@ -278,7 +284,7 @@ async function switchReplay(
 ): Promise<void> {
   replay.cancelled ||= state === 'cancelled';
   if (replay.cancelled) dropped.add(`replay ${replay.replayId}`);
-  await changeReplay(database, replay, state);
+  await whileLocked(() => changeReplay(database, replay, state));
 }
 
 /** Does what the workflows of the replays do: queues pages, and repeats what a pause or a cancel left. */
@@ -287,8 +293,9 @@ export async function queuePages({ database, replays }: World): Promise<void> {
     const { cursor } = (await findReplay(database, replay.wabaId, replay.replayId)) ?? {
       cursor: { endpoints: [] },
     };
-    for (const { id } of cursor.endpoints) await queueReplayPage(database, { ...replay, endpointId: id });
-    await settleReplay(database, replay);
+    for (const { id } of cursor.endpoints)
+      await whileLocked(() => queueReplayPage(database, { ...replay, endpointId: id }));
+    await whileLocked(() => settleReplay(database, replay));
   }
 }
 
@@ -301,6 +308,7 @@ export async function resumeAll(world: World): Promise<void> {
     `update endpoint_health set mode = 'open', next_probe_at = null
       where endpoint_id = any (array(select endpoint_id from endpoint_health where mode <> 'open' order by endpoint_id for no key update))`,
   );
-  for (const replay of replays) if (!replay.cancelled) await changeReplay(database, replay, 'running');
+  for (const replay of replays)
+    if (!replay.cancelled) await whileLocked(() => changeReplay(database, replay, 'running'));
   await queuePages(world);
 }
