@@ -1,4 +1,3 @@
-import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { LAST_RECIPIENT } from '../features/messages/broadcasts/broadcast-recipients.ts';
 import {
@@ -15,6 +14,7 @@ import {
 } from '../features/messages/broadcasts/broadcast-store.ts';
 import type { PassTools } from '../features/messages/send/send-pass.ts';
 import { awaitingDatabase, notYet, withHeartbeat } from '../platform/temporal/activity-kit.ts';
+import { inPasses } from './in-passes.ts';
 
 /** How far a broadcast is; `pausedBecause` where it paused itself. */
 export type BroadcastProgress = {
@@ -32,8 +32,6 @@ export type BroadcastActivities = ReturnType<typeof makeBroadcastActivities>;
 
 const TYPE = 'NotYetSent';
 const LOOK_AGAIN_MS = 15_000;
-/** An attempt ends by then, and the next goes on. */
-const ATTEMPT_MS = 60_000;
 
 export function makeBroadcastActivities(tools: PassTools) {
   const { database } = tools;
@@ -42,23 +40,17 @@ export function makeBroadcastActivities(tools: PassTools) {
      * Sends the messages of the recipients up to `upTo`, until the broadcast is paused or cancelled, or all have theirs. While it has to wait it fails,
      * benignly, with the wait until it looks again.
      */
-    queueBroadcast: (input: SendBroadcastInput & { upTo?: string | null }): Promise<BroadcastProgress> =>
-      withHeartbeat(() =>
-        awaitingDatabase(TYPE, async () => {
-          const { cancellationSignal: signal, heartbeat } = Context.current();
-          const endsAtMs = performance.now() + ATTEMPT_MS;
-          // Runs of earlier versions have no parts.
-          const { upTo = LAST_RECIPIENT } = input;
-          const pass = { upTo, endsAtMs, signal };
-          for (;;) {
-            const step = await stepBroadcast(tools, input, { ...pass, onMessage: () => heartbeat() });
-            const { broadcast, waitMs, nextUpTo } = known(input, step);
-            if (waitMs === null) return { ...progressOf(broadcast), nextUpTo };
-            if (waitMs > 0 || signal.aborted || performance.now() > endsAtMs)
-              throw notYet(TYPE, summaryOf(broadcast), Math.max(waitMs, 1));
-          }
-        }),
-      ),
+    queueBroadcast: async (
+      input: SendBroadcastInput & { upTo?: string | null },
+    ): Promise<BroadcastProgress> => {
+      // Runs of earlier versions have no parts.
+      const { upTo = LAST_RECIPIENT } = input;
+      const { broadcast, nextUpTo } = await inPasses(
+        async (pass) => known(input, await stepBroadcast(tools, input, { ...pass, upTo })),
+        (step) => summaryOf(step.broadcast),
+      );
+      return { ...progressOf(broadcast), nextUpTo };
+    },
 
     /** Returns when a paused broadcast goes on or is cancelled; until then it fails, benignly, and looks again. */
     awaitBroadcastResume: (input: SendBroadcastInput): Promise<BroadcastProgress> =>

@@ -50,7 +50,7 @@ export async function stepBroadcast(
   const reason = await reasonToPause(database, broadcast);
   if (reason !== null) {
     await pauseItself(database, ids, reason, broadcast);
-    return await looked(database, ids, null);
+    return await stopped(database, ids);
   }
   const open = await countOpenOf(database, broadcast.id);
   const { perSecond, size } = await paceOfPass(tools, broadcast);
@@ -58,7 +58,7 @@ export async function stepBroadcast(
   const page = upTo === null || room <= 0 ? [] : await nextPending(database, broadcast.id, room, upTo);
   if (page.length > 0) {
     const end = await sendToRecipients(tools, broadcast, page, { ...pass, perSecond });
-    return await looked(database, ids, end === 'waits' ? LOOK_AGAIN_MS : 0);
+    return { broadcast, waitMs: end === 'waits' ? LOOK_AGAIN_MS : 0, nextUpTo: null };
   }
   if (room <= 0) return { broadcast, waitMs: LOOK_AGAIN_MS, nextUpTo: null };
   const part = Math.max(LEAST_PART, Math.ceil(broadcast.recipients / PARTS));
@@ -69,13 +69,10 @@ export async function stepBroadcast(
   return await endBroadcast(database, ids);
 }
 
-async function looked(
-  database: Database,
-  ids: BroadcastIds,
-  waitMs: number | null,
-): Promise<BroadcastStep | null> {
+/** How it is now that it does not run any more. */
+async function stopped(database: Database, ids: BroadcastIds): Promise<BroadcastStep | null> {
   const broadcast = await findBroadcast(database, ids);
-  return broadcast === null ? null : { broadcast, waitMs, nextUpTo: null };
+  return broadcast === null ? null : { broadcast, waitMs: null, nextUpTo: null };
 }
 
 /** Every recipient has had its turn: what upstream still reports of them changes the counts only. */
@@ -86,7 +83,7 @@ async function endBroadcast(database: Database, ids: BroadcastIds): Promise<Broa
     await setBroadcastState(trx, ids.broadcastId, { state: 'done' });
     await finishTask(trx, broadcastWorkflowId(ids.broadcastId));
   });
-  return await looked(database, ids, null);
+  return await stopped(database, ids);
 }
 
 /** Cancels it and what of it has not begun to be sent, and ends its task. Null: there is no such broadcast. */
