@@ -270,7 +270,7 @@ function startDeliveryLoops(
   const isLeader = () => peers().isLeader;
   const isAside = () => standsAside(peers());
   const upkeep = { database: upkeepDatabase, logger, isLeader };
-  loop.start(workWatch);
+  loop.start(workWatch, isAside);
   return [
     startHeartbeat({ ...delivery, database, logger, onPeers }),
     ...startDeliveryUpkeep(config, delivery, { database, logger, isLeader, standsAside: isAside, workWatch }),

@@ -1,6 +1,6 @@
 import { type EventType, includesType } from '../../platform/event-type.ts';
 import { tracing } from '../../platform/metrics/metrics.ts';
-import { byteaArray } from '../../platform/postgres/arrays.ts';
+import { byteaArray, columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { dayOfUuidV7, uuidV7 } from '../../platform/public-ids.ts';
@@ -77,8 +77,8 @@ export async function publishTo(
 
 /** SQL: those of the function publish_events, by the names that `planPublishing` gives them. */
 export const PUBLISH_PARAMETERS = `:keyWabas, :keys, :keyEvents, :eventKeys, :eventsBehind,
-  :days, :ids, :wabaIds, :tenantIds, :phoneNumberIds, :eventTypes, :eventIds, :conversationIds, :messageIds, :upstreamIds,
-  :bodies, :occurredAt, :deliveryWabas, :endpointIds, :lanes, :deliveryDays, :deliveryIds, :eventDays, :eventUuids, :released,
+  :day, :uuid, :wabaId, :tenantId, :phoneNumberId, :type, :eventId, :conversationId, :messageId, :upstreamIds,
+  :bodies, :occurredAt, :deliveryWabas, :endpointId, :lane, :deliveryDay, :deliveryId, :eventDay, :eventUuid, :released,
   :firsts, :claimed, :token, :leaseMs`;
 
 type PublishOptions = { occurredAt: Date; claimer: DirectClaimer | null };
@@ -190,15 +190,8 @@ function keyColumns({ keys, places }: Keys) {
 
 function eventColumns(made: readonly MadeEvent[]) {
   return {
-    days: made.map((event) => event.day),
-    ids: made.map((event) => event.uuid),
-    wabaIds: made.map((event) => event.wabaId),
-    tenantIds: made.map((event) => event.tenantId),
-    phoneNumberIds: made.map((event) => event.phoneNumberId),
-    eventTypes: made.map((event) => event.type),
-    eventIds: made.map((event) => event.eventId),
-    conversationIds: made.map((event) => event.conversationId),
-    messageIds: made.map((event) => event.messageId),
+    ...columnsOf(made, 'day', 'uuid', 'wabaId', 'tenantId', 'phoneNumberId', 'type', 'eventId'),
+    ...columnsOf(made, 'conversationId', 'messageId'),
     upstreamIds: made.map((event) => event.upstreamId ?? null),
     bodies: byteaArray(made.map((event) => event.body)),
   };

@@ -7,7 +7,6 @@ import type { Logger } from '../../platform/logger.ts';
 import type { Loop, WorkWatch } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
-import { standsAside, type WorkerPeers } from '../../platform/postgres/worker-processes.ts';
 import type { UnusableNameObserver } from '../../platform/sender/guarded-connector.ts';
 import { type HttpSender, makeHttpSender } from '../../platform/sender/http-sender.ts';
 import { makeProxyRoute, type ProxyRoute } from '../../platform/sender/proxy-route.ts';
@@ -92,10 +91,7 @@ export function openDelivery(config: Config, tools: DeliveryTools) {
     runs,
     troubleWatch,
     leaseMs,
-    shareWith: (peers: WorkerPeers) => {
-      shareWith(peers);
-      loop.standAside(standsAside(peers));
-    },
+    shareWith,
     proxyTrouble: () => route?.trouble() ?? null,
     /** Aborted when nothing more is claimed. */
     stopping: stopping.signal,

@@ -166,15 +166,10 @@ export async function noteReports(trx: Transaction, reports: readonly EndpointRe
             probe_failures = h.probe_failures + case when ${IS_PROBE} then r.failed_probes else 0 end,
             next_probe_at = case when ${IS_PROBE} then clock_timestamp() + r.probe_after_ms * interval '1 millisecond'
                                  else h.next_probe_at end
-       from unnest(cast(:endpointIds as bigint[]), cast(:troubled as boolean[]), cast(:probesAfterMs as float8[]),
+       from unnest(cast(:endpointId as bigint[]), cast(:isTroubled as boolean[]), cast(:probeAfterMs as float8[]),
                    cast(:failedProbes as integer[])) as r (id, troubled, probe_after_ms, failed_probes)
       where h.endpoint_id = r.id and (r.troubled and (not h.has_backlog or h.backlog_due_at is not null) or ${IS_PROBE})`,
-    {
-      endpointIds: reports.map((report) => report.endpointId),
-      troubled: reports.map((report) => report.isTroubled),
-      probesAfterMs: reports.map((report) => report.probeAfterMs),
-      failedProbes: reports.map((report) => report.failedProbes),
-    },
+    columnsOf(reports, 'endpointId', 'isTroubled', 'probeAfterMs', 'failedProbes'),
   );
 }
 

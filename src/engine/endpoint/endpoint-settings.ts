@@ -61,11 +61,15 @@ export async function loadEndpointSettings(
   );
 }
 
-export type ChangedEndpoint = {
-  id: string;
+/** The tenant's limits; null: none, and the workflows that the installation says. */
+export type EndpointLimits = {
   maxInFlight: number | null;
   ratePerSecond: number | null;
   workflows: WorkflowMode | null;
+};
+
+export type ChangedEndpoint = EndpointLimits & {
+  id: string;
   /** Unix time in ms; null: something else changed. */
   switchedOnMs: number | null;
 };

@@ -1,4 +1,5 @@
 import type { ErasedTable } from '../../platform/erasing.ts';
+import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { execute } from '../../platform/postgres/sql.ts';
 
@@ -10,14 +11,9 @@ export async function countQuarantined(trx: Transaction, counts: readonly Quaran
     trx,
     `insert into quarantine_counts (day, reason, field, waba_id, count)
      select (now() at time zone 'utc')::date, reason, field, waba_id, count
-       from unnest(:reasons::text[], :fields::text[], :wabaIds::text[], :counts::bigint[]) as c (reason, field, waba_id, count)
+       from unnest(:reason::text[], :field::text[], :wabaId::text[], :count::bigint[]) as c (reason, field, waba_id, count)
      on conflict (day, reason, field, waba_id) do update set count = quarantine_counts.count + excluded.count`,
-    {
-      reasons: counts.map((c) => c.reason),
-      fields: counts.map((c) => c.field),
-      wabaIds: counts.map((c) => c.wabaId),
-      counts: counts.map((c) => c.count),
-    },
+    columnsOf(counts, 'reason', 'field', 'wabaId', 'count'),
   );
 }
 

@@ -1,3 +1,4 @@
+import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query, queryValue } from '../../platform/postgres/sql.ts';
 import { countQuarantined } from './quarantine-counts.ts';
@@ -17,15 +18,10 @@ export async function insertWaitingBodies(trx: Transaction, bodies: readonly Wai
   await execute(
     trx,
     `insert into waiting_bodies (waba_id, phone_number_id, received_day, inbox_id)
-     select * from unnest(:wabaIds::text[], :phoneNumberIds::text[], :daies::date[], :ids::bigint[])
+     select * from unnest(:wabaId::text[], :phoneNumberId::text[], :day::date[], :id::bigint[])
      on conflict (waba_id, phone_number_id, received_day, inbox_id) do update
         set refused = false, waiting_since = now()`,
-    {
-      wabaIds: bodies.map(({ wabaId }) => wabaId),
-      phoneNumberIds: bodies.map(({ phoneNumberId }) => phoneNumberId),
-      daies: bodies.map(({ day }) => day),
-      ids: bodies.map(({ id }) => id),
-    },
+    columnsOf(bodies, 'wabaId', 'phoneNumberId', 'day', 'id'),
   );
 }
 

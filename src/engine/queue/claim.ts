@@ -1,8 +1,10 @@
+import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { execute, query, queryValue } from '../../platform/postgres/sql.ts';
 import { deliveryUuidOf, publicDeliveryId } from '../../platform/public-ids.ts';
+import type { EndpointLimits } from '../endpoint/endpoint-settings.ts';
 import { GRANT_PROBES } from '../endpoint/probes.ts';
-import { STRICTEST_MODE, type WorkflowMode } from '../endpoint/workflow-mode.ts';
+import { STRICTEST_MODE } from '../endpoint/workflow-mode.ts';
 import { rowIs } from './states.ts';
 
 /** A delivery under lease, with the event that it carries. */
@@ -50,7 +52,7 @@ export const SHOW_CLAIMED = `
  */
 export async function claimDue(
   database: Database,
-  claim: { shares: readonly DueShare[]; limit: number; token: string; leaseMs: number },
+  { shares, ...claim }: { shares: readonly DueShare[]; limit: number; token: string; leaseMs: number },
 ): Promise<(ClaimedDelivery & TakenPlace)[]> {
   return await query<ClaimedDelivery & TakenPlace>(
     database,
@@ -60,13 +62,7 @@ export async function claimDue(
        returning *
      )
      ${SHOW_CLAIMED}`,
-    {
-      ...claim,
-      endpointIds: claim.shares.map(({ endpointId }) => endpointId),
-      shares: claim.shares.map(({ share }) => share),
-      replays: claim.shares.map(({ replay }) => replay),
-      positions: claim.shares.map(({ position }) => position),
-    },
+    { ...claim, ...columnsOf(shares, 'endpointId', 'share', 'replay', 'position') },
   );
 }
 
@@ -160,13 +156,7 @@ export async function releaseExpired(
 type DuePlace = { replay: boolean; position: string };
 
 /** An endpoint that has something due, the first of which is at `replay` and `position`. */
-export type DueEndpoint = DuePlace & {
-  endpointId: string;
-  isOpen: boolean;
-  maxInFlight: number | null;
-  ratePerSecond: number | null;
-  workflows: WorkflowMode | null;
-};
+export type DueEndpoint = DuePlace & EndpointLimits & { endpointId: string; isOpen: boolean };
 
 export type DueShare = DuePlace & { endpointId: string; share: number };
 
@@ -243,8 +233,8 @@ export async function lastPosition(database: Database): Promise<string> {
  */
 const PICK_DUE = `in_turn as materialized (
     select s.endpoint_id, s.replay, s.position, s.share as free
-      from unnest(cast(:endpointIds as bigint[]), cast(:shares as integer[]), cast(:replays as boolean[]),
-                  cast(:positions as bigint[])) with ordinality as s (endpoint_id, share, replay, position, turn)
+      from unnest(cast(:endpointId as bigint[]), cast(:share as integer[]), cast(:replay as boolean[]),
+                  cast(:position as bigint[])) with ordinality as s (endpoint_id, share, replay, position, turn)
       join endpoint_health h on h.endpoint_id = s.endpoint_id and h.mode = 'open'
      order by s.turn
   ), picked as (

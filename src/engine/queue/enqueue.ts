@@ -1,3 +1,4 @@
+import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 import type { ClaimedDelivery } from './claim.ts';
@@ -45,8 +46,8 @@ export async function enqueueDeliveries(
   if (deliveries.length === 0) return;
   await query(
     trx,
-    `select enqueue_deliveries(:endpointIds, :lanes, :released, :replays, :deliveryDays, :deliveryIds, :eventDays,
-                               :eventUuids, :firsts, :claimed, :token, :leaseMs)`,
+    `select enqueue_deliveries(:endpointId, :lane, :released, :replays, :deliveryDay, :deliveryId, :eventDay,
+                               :eventUuid, :firsts, :claimed, :token, :leaseMs)`,
     { ...planQueueing(deliveries, null).parameters, replays: deliveries.map((d) => d.replay ?? false) },
   );
 }
@@ -78,13 +79,16 @@ export function planQueueing<Delivery extends QueuedDelivery>(
     claimer === null ? [] : [...firsts].filter(({ open, released }) => open === true && released);
   const wanted = new Set(mayTake.filter(({ endpointId }) => claimer?.take(endpointId)));
   const parameters = {
-    endpointIds: deliveries.map((d) => d.endpointId),
-    lanes: deliveries.map((d) => d.lane),
-    released: deliveries.map((d) => d.released),
-    deliveryDays: deliveries.map((d) => d.deliveryDay),
-    deliveryIds: deliveries.map((d) => d.deliveryId),
-    eventDays: deliveries.map((d) => d.eventDay),
-    eventUuids: deliveries.map((d) => d.eventUuid),
+    ...columnsOf(
+      deliveries,
+      'endpointId',
+      'lane',
+      'released',
+      'deliveryDay',
+      'deliveryId',
+      'eventDay',
+      'eventUuid',
+    ),
     firsts: deliveries.map((d) => firsts.has(d)),
     claimed: deliveries.map((d) => wanted.has(d)),
     token: claimer?.token ?? null,

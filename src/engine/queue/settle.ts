@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { USER_AGENT } from '../../platform/http/user-agent.ts';
-import { byteaArray, columnsOf, type Scalar, textArray } from '../../platform/postgres/arrays.ts';
+import { byteaArray, columnsOf, textArray } from '../../platform/postgres/arrays.ts';
 import { type Database, type Transaction, undone } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 import { dayOfUuidV7 } from '../../platform/public-ids.ts';
@@ -171,12 +171,28 @@ export async function settleDeliveries(
        :errorClass, :errorMessage, :url, :remoteAddress, :customHeaders, :responseHeaders, :responseBodies, :worker,
        :runPrefix, :userAgent, :follows, :followToken, :leaseMs)`,
     {
-      ...columns(settled, 'deliveryId', 'token', 'nextState', 'attempt', 'probes', 'delayMs', 'run'),
-      ...columns(settled, 'deliveryDay', 'logState', 'error', 'workflowId'),
+      ...columnsOf(settled, 'deliveryId', 'token', 'nextState', 'attempt', 'probes', 'delayMs', 'run'),
+      ...columnsOf(
+        settled,
+        'deliveryDay',
+        'logState',
+        'error',
+        'workflowId',
+        'wabaId',
+        'endpointId',
+        'startedAt',
+      ),
+      ...columnsOf(
+        settled,
+        'statusCode',
+        'errorClass',
+        'errorMessage',
+        'url',
+        'remoteAddress',
+        'customHeaders',
+      ),
+      ...columnsOf(settled, 'totalMs', 'dnsMs', 'connectMs', 'tlsMs', 'firstByteMs', 'reused'),
       logDays: [...new Set(settled.map((s) => s.deliveryDay))],
-      ...columns(settled, 'wabaId', 'endpointId', 'startedAt', 'statusCode', 'errorClass', 'errorMessage'),
-      ...columns(settled, 'url', 'remoteAddress', 'customHeaders'),
-      ...columns(settled, 'totalMs', 'dnsMs', 'connectMs', 'tlsMs', 'firstByteMs', 'reused'),
       responseHeaders: textArray(settled.map((s) => s.responseHeadersJson)),
       responseBodies: byteaArray(settled.map((s) => s.responseBody)),
       worker,
@@ -236,13 +252,6 @@ function sortRows(rows: readonly (SettledRow | ClaimedDelivery)[]): Settled {
     } else if ('deliveryId' in row) sorted.followers.push(row);
   }
   return sorted;
-}
-
-function columns<Name extends string>(
-  rows: readonly { readonly [Key in Name]: Scalar }[],
-  ...names: Name[]
-): Record<string, Scalar[]> {
-  return Object.fromEntries(names.map((name) => [name, rows.map((row) => row[name])]));
 }
 
 /** One attempt, as it is logged. A repeated number is the trace of an attempt that was cut off: the first stays. */

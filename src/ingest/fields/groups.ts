@@ -7,6 +7,7 @@ import {
 import { type GroupNews, type NewMember, noteGroups, noteMembers } from '../../features/customers/groups.ts';
 import { actualPhones } from '../../features/customers/phone-aliases.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
+import { keyOf } from '../senders/batch-conversations.ts';
 import { BatchCustomers } from '../senders/batch-customers.ts';
 import { spellingsOf, writeContacts } from '../senders/save-customers.ts';
 import { type GroupReport, readGroupReports } from '../split/groups.ts';
@@ -38,10 +39,6 @@ type PlacedReport = OwnedReport & { conversationId: string };
 
 function pairOf({ wabaId, phoneNumberId, groupId }: OwnedReport): ConversationPair {
   return { wabaId, phoneNumberId, partnerId: groupId };
-}
-
-function keyOf({ phoneNumberId, partnerId }: Omit<ConversationPair, 'wabaId'>): string {
-  return `${phoneNumberId} ${partnerId}`;
 }
 
 /** The end of a group, or of a membership, opens no conversation: what was erased does not come back by it. */

@@ -7,7 +7,7 @@ import {
   noteFormerStates,
 } from '../../features/messages/app-messages.ts';
 import type { ErasedTable } from '../../platform/erasing.ts';
-import { textArray } from '../../platform/postgres/arrays.ts';
+import { columnsOf, textArray } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
@@ -23,15 +23,10 @@ export async function keepHistory(trx: Transaction, pieces: readonly OwnedPiece[
     trx,
     `insert into history_pieces (waba_id, phone_number_id, wa_id, business_phone, phase, chunk, messages)
      select waba_id, phone_number_id, wa_id, business_phone, phase, chunk, messages
-       from unnest(:wabaIds::text[], :phoneNumberIds::text[], :waIds::text[], :businessPhones::text[], :phases::integer[], :chunks::integer[], :messagesJsons::text[]) with ordinality
+       from unnest(:wabaId::text[], :phoneNumberId::text[], :waId::text[], :businessPhone::text[], :phase::integer[], :chunk::integer[], :messagesJsons::text[]) with ordinality
          as g (waba_id, phone_number_id, wa_id, business_phone, phase, chunk, messages, n) order by n`,
     {
-      wabaIds: pieces.map(({ wabaId }) => wabaId),
-      phoneNumberIds: pieces.map(({ phoneNumberId }) => phoneNumberId),
-      waIds: pieces.map(({ waId }) => waId),
-      businessPhones: pieces.map(({ businessPhone }) => businessPhone),
-      phases: pieces.map(({ phase }) => phase),
-      chunks: pieces.map(({ chunk }) => chunk),
+      ...columnsOf(pieces, 'wabaId', 'phoneNumberId', 'waId', 'businessPhone', 'phase', 'chunk'),
       messagesJsons: textArray(pieces.map(({ messagesJson }) => messagesJson)),
     },
   );

@@ -89,6 +89,13 @@ function placed(items: readonly PlacedItem[], known: Known): (readonly [NumberIt
   });
 }
 
+function placedWith(
+  partnerId: string | null,
+  { item, wabaId }: { item: NumberItem; wabaId: string },
+): PlacedItem[] {
+  return partnerId === null ? [] : [{ item, pair: { wabaId, phoneNumberId: item.phoneNumberId, partnerId } }];
+}
+
 /** A status opens no conversation: a business may write to a customer who never wrote back. */
 export async function conversationsOfStatuses(
   trx: Transaction,
@@ -96,13 +103,11 @@ export async function conversationsOfStatuses(
   items: readonly Owned<NumberItem>[],
   known: Known,
 ) {
-  const statuses = items.flatMap(({ item, wabaId }): PlacedItem[] => {
-    if (item.kind === 'message' || groupOf(item) !== null) return [];
-    const partnerId = customers.find({ wabaId, ...item.recipient })?.id ?? null;
-    return partnerId === null
+  const statuses = items.flatMap(({ item, wabaId }) =>
+    item.kind === 'message' || groupOf(item) !== null
       ? []
-      : [{ item, pair: { wabaId, phoneNumberId: item.phoneNumberId, partnerId } }];
-  });
+      : placedWith(customers.find({ wabaId, ...item.recipient })?.id ?? null, { item, wabaId }),
+  );
   const found =
     customers.merges.length === 0 ? [] : await findConversations(trx, 'contact', distinct(statuses));
   return placed(statuses, new Map([...known, ...byPair(found)]));
@@ -110,12 +115,7 @@ export async function conversationsOfStatuses(
 
 /** An item of a group belongs to the group's conversation, not to its sender's. A message opens it, a status does not. */
 export async function conversationsOfGroups(trx: Transaction, items: readonly Owned<NumberItem>[]) {
-  const inGroups = items.flatMap(({ item, wabaId }): PlacedItem[] => {
-    const partnerId = groupOf(item);
-    return partnerId === null
-      ? []
-      : [{ item, pair: { wabaId, phoneNumberId: item.phoneNumberId, partnerId } }];
-  });
+  const inGroups = items.flatMap(({ item, wabaId }) => placedWith(groupOf(item), { item, wabaId }));
   if (inGroups.length === 0) return [];
   const messages = inGroups.filter(({ item }) => item.kind === 'message');
   const opened = new Map(byPair(await openConversations(trx, 'group', distinct(messages))));

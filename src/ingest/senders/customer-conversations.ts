@@ -7,6 +7,7 @@ import {
 import { actualPhones } from '../../features/customers/phone-aliases.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import type { PersonIds, Sender } from '../split/item-context.ts';
+import { keyOf } from './batch-conversations.ts';
 import { BatchCustomers } from './batch-customers.ts';
 import { writeContacts } from './save-customers.ts';
 
@@ -39,8 +40,4 @@ export async function conversationsWith(
   const opened = await openConversations(trx, 'contact', missing);
   const ids = new Map([...there, ...opened].map((row) => [keyOf(row), row.id]));
   return pairs.map((pair) => ids.get(keyOf(pair)) ?? '');
-}
-
-function keyOf({ phoneNumberId, partnerId }: Omit<ConversationPair, 'wabaId'>): string {
-  return `${phoneNumberId} ${partnerId}`;
 }

@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest';
 import {
   AttemptSlots,
   EndpointLimiter,
-  type EndpointLimits,
   FIRST_LIMIT,
   type UnderWay,
 } from '../../../src/engine/deliveries/loop/attempt-limits.ts';
+import type { EndpointLimits } from '../../../src/engine/endpoint/endpoint-settings.ts';
 import type { SendResult } from '../../../src/platform/sender/http-sender.ts';
 import { failure, response } from './send-results.ts';
 

@@ -1,4 +1,5 @@
 import { isTimeout, type SendResult } from '../../../platform/sender/http-sender.ts';
+import type { EndpointLimits } from '../../endpoint/endpoint-settings.ts';
 import type { WorkflowMode } from '../../endpoint/workflow-mode.ts';
 
 /** Most attempts side by side to one endpoint and process, unless the endpoint says otherwise. */
@@ -13,13 +14,6 @@ const SLOW_MS = 2_000;
 const SLOW_LIMIT = 10;
 
 const NEWEST_WEIGHT = 0.2;
-
-/** The tenant's limit; null: no limit, and the workflows that the installation says. */
-export type EndpointLimits = {
-  maxInFlight: number | null;
-  ratePerSecond: number | null;
-  workflows: WorkflowMode | null;
-};
 
 export type UnderWay = { readonly endpointId: string; readonly startMs: number };
 

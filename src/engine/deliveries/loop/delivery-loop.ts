@@ -76,7 +76,6 @@ export class DeliveryLoop {
   readonly #counts: LoopCounts = { claimed: 0, delivered: 0, failing: 0, lost: 0 };
   #loop: Loop | null = null;
   #stopping = false;
-  #standsAside = false;
   #shownBy: string | null = null;
   /** All slots did not suffice at the last claim: new deliveries must not overtake what may still wait. */
   #full = false;
@@ -104,11 +103,12 @@ export class DeliveryLoop {
     });
   }
 
-  start(watch?: WorkWatch): void {
+  /** `standsAside`: whether looks for something due are left to another process, until a notification or a free slot asks for one. */
+  start(watch?: WorkWatch, standsAside = () => false): void {
     this.#loop ??= startLoop({
       name: 'delivery-loop',
       pollMs: () => (this.#isBusy() ? BUSY_POLL_MS : LOOPS['delivery-loop'].pollMs),
-      standsAside: () => !this.#isBusy() && this.#standsAside,
+      standsAside: () => !this.#isBusy() && standsAside(),
       work: {
         watch,
         hasWork: HAS_DUE,
@@ -117,11 +117,6 @@ export class DeliveryLoop {
       logger: this.#tools.logger,
       turn: () => this.#turn(),
     });
-  }
-
-  /** Whether looks for something due are left to another process, until a notification or a free slot asks for one. */
-  standAside(standsAside: boolean): void {
-    this.#standsAside = standsAside;
   }
 
   #isBusy(): boolean {
