@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { query, queryValue } from '../../platform/postgres/sql.ts';
 import type { Claim } from './settle.ts';
@@ -63,6 +64,9 @@ export async function removeDelivery(
   return 'claimed';
 }
 
+/** After a pass that found deliveries and dropped none. Longer after each: what lacks its head stays as it is. */
+const PAUSE_MS = 10;
+
 /** The rows that one transaction locks and removes at most. */
 const PER_BATCH = 500;
 
@@ -97,13 +101,16 @@ export async function dropWaiting(
   );
   const cut = { endpointId, upToPosition: last?.position ?? '0', ...options };
   let dropped = 0;
-  for (;;) {
+  // A lane whose head was settled meanwhile is left for the next pass, and what stepped aside during a pass may have
+  // moved behind it: so the last pass is one that found nothing.
+  for (let inVain = 0; inVain < MAX_TRIES && !cut.ending?.aborted; ) {
     const pass = await dropPass(database, cut);
+    if (pass.found === 0) break;
     dropped += pass.dropped;
-    // A lane whose head was settled meanwhile is left for the next pass, and what stepped aside during a pass may have
-    // moved behind it: so the last pass is one that found nothing.
-    if (pass.found === 0 || cut.ending?.aborted) return { dropped, upToPosition: cut.upToPosition };
+    inVain = pass.dropped === 0 ? inVain + 1 : 0;
+    await sleep(inVain * PAUSE_MS);
   }
+  return { dropped, upToPosition: cut.upToPosition };
 }
 
 type Cut = DropOptions & { endpointId: string; upToPosition: string };

@@ -174,6 +174,27 @@ describe('dropping what waits', () => {
     expect(await settle(database, claims)).toEqual([]);
   });
 
+  test('ends where a lane has lost its head, which nothing can follow, and pauses before it looks again', async () => {
+    const { database, endpoint } = await twoEndpoints();
+    await queueRows(
+      database,
+      ['a', 'a', 'b'].map((lane) => newQueuedRow(endpoint, lane)),
+    );
+    await execute(database, `delete from delivery_queue where lane = 'a' and state <> 'queued'`);
+    let statements = 0;
+    const counted: Database = {
+      ...database,
+      raw: (...given) => {
+        statements += 1;
+        return database.raw(...given);
+      },
+    };
+    const ending = AbortSignal.timeout(10_000);
+    expect(await drop(counted, endpoint, { reason: REASON, ending })).toMatchObject({ dropped: 1 });
+    expect(ending.aborted).toBe(false);
+    expect(statements).toBeLessThan(50);
+  });
+
   test('a delivery can be dropped before its event is released, which then goes out elsewhere only', async () => {
     const { database, endpoint, other } = await twoEndpoints();
     const [here, there] = [newQueuedRow(endpoint, 'a', false), newQueuedRow(other, 'a', false)];

@@ -1,3 +1,4 @@
+import { dropWaiting } from '../../../src/engine/queue/remove.ts';
 import { startReplay } from '../../../src/features/replays/replays.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
@@ -10,21 +11,23 @@ import { type RecordingStack, WABA } from './recording-stack.ts';
 /** By more than a page above what a replay may have open at one endpoint, so that it waits for one that takes nothing. */
 const MORE_THAN_FIT = 6_000;
 
+const DROPPED = 'dropped by the recorder';
+
 /** Runs of `replayDeliveries`. */
 export async function recordOperations(stack: RecordingStack): Promise<Recorded> {
   const { database, receiver } = stack;
-  await addEndpoint(database, WABA, `${receiver.url}/hook`);
+  const { id: endpointId } = await addEndpoint(database, WABA, `${receiver.url}/hook`);
   const setMode = (mode: string) => execute(database, 'update endpoint_health set mode = :mode', { mode });
   await setMode('disabled');
   await publish(database, WABA, { count: 30, keys: 10 });
   await settleLive(database, 'failed');
   const done = await finishedReplay(stack);
-  await execute(database, 'delete from delivery_queue');
+  await dropWaiting(database, endpointId, { reason: DROPPED });
   await execute(database, `update deliveries set state = 'dropped'`);
   await publish(database, WABA, { count: MORE_THAN_FIT, keys: 100 });
   await settleLive(database, 'failed');
   const cancelled = await cancelledReplay(stack);
-  const paused = await pausedReplay(stack);
+  const paused = await pausedReplay(stack, endpointId);
   return {
     'replay-deliveries-done': done,
     'replay-deliveries-cancelled': cancelled,
@@ -57,7 +60,7 @@ async function cancelledReplay(stack: RecordingStack): Promise<string> {
   return workflowId;
 }
 
-async function pausedReplay(stack: RecordingStack): Promise<string> {
+async function pausedReplay(stack: RecordingStack, endpointId: string): Promise<string> {
   const { database, client } = stack;
   const workflowId = await startedReplay(stack);
   await waitsForRetry(stack, workflowId);
@@ -80,7 +83,7 @@ async function pausedReplay(stack: RecordingStack): Promise<string> {
     return replay?.state === 'running';
   });
   await eventually('all queued', async () => {
-    await execute(database, `delete from delivery_queue where replay and state <> 'claimed'`);
+    await dropWaiting(database, endpointId, { reason: DROPPED });
     return (await handle.describe()).status.name !== 'RUNNING';
   });
   return workflowId;
