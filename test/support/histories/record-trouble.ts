@@ -3,7 +3,7 @@ import { query } from '../../../src/platform/postgres/sql.ts';
 import { ACCOUNT, bodyOf, textMessage } from '../load/upstream-bodies.ts';
 import { addEndpoint } from '../test-accounts.ts';
 import { answer, eventually } from '../webhook-receiver.ts';
-import { ended, type Recorded } from './record-deliveries.ts';
+import { ended, type Recorded, started } from './record-deliveries.ts';
 import { type RecordingStack, WABA } from './recording-stack.ts';
 
 /** Runs of `endpointTrouble`. */
@@ -28,8 +28,9 @@ async function outage(stack: RecordingStack): Promise<string> {
   await eventually('two failures', async () => (await query(database, failing, { id })).length, {
     is: 1,
   });
-  receiver.behave(answer(200));
   const workflowId = `endpoint/${id}`;
+  await started(stack, workflowId);
+  receiver.behave(answer(200));
   await ended(stack, workflowId);
   return workflowId;
 }
@@ -43,8 +44,7 @@ async function updated(stack: RecordingStack): Promise<string> {
   await insertBodies(database, [bodyOf(ACCOUNT, texts)]);
   const workflowId = `endpoint/${id}`;
   const handle = client.workflow.getHandle(workflowId);
-  const isThere = async () => (await handle.describe().catch(() => null)) !== null;
-  await eventually('its run', isThere);
+  await started(stack, workflowId);
   const failing = 'select 1 from delivery_queue where endpoint_id = :id and attempts > 0';
   await eventually('two failures', async () => (await query(database, failing, { id })).length, {
     is: 2,
