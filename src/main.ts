@@ -7,8 +7,13 @@ import packageJson from '../package.json' with { type: 'json' };
 import { adoptPlatformSettings } from './platform/config/platform-variables.ts';
 import { PortNotOpenedError } from './platform/http/opened-port.ts';
 
+/** What runs on holds all that the cache has for as long as it runs: 10 MiB and more per process. */
+const RUNS_ON = ['api', 'worker', 'all', 'run'];
+
 /** Halves the time until a command begins; where nothing can be written nothing is kept. */
-enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)));
+if (!RUNS_ON.includes(process.argv[2] ?? '')) {
+  enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)));
+}
 
 /** Commands load their code when they run, so that the command line starts at once. */
 const program = new Command('heliograph-server')
