@@ -11,7 +11,8 @@ import { testSettings } from '../../../support/test-settings.ts';
 /** As many as one agent has. */
 const SOCKETS = 64;
 
-const BOUND_MS = 500;
+/** A busy machine has made all connections by then. */
+const BOUND_MS = 5_000;
 
 /** A store whose objects begin at once, and end when the test says so. */
 async function startStore() {
