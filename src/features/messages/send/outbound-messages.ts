@@ -6,7 +6,7 @@ import type { OrderPayment } from './message-content.ts';
 import { closeSchedule, SHOWN_STATE } from './scheduled-messages.ts';
 import { heldBySchedule, NOT_HELD } from './scheduled-turn.ts';
 import type { SendError } from './send-error.ts';
-import { drawSendTime, numberPace, PAIR_PACE, type Pace } from './send-pacing.ts';
+import { drawSendTime, numberPace, PAIR_PACE, type Pace, type Paced } from './send-pacing.ts';
 
 /**
  * queued: waits for its turn or its next attempt; sending: an attempt is under way; accepted: upstream has it;
@@ -50,20 +50,16 @@ export async function insertOutboundMessage(trx: Transaction, message: NewOutbou
   const { recipient, mediaIds, payment, apiKeyId = null, upstreamPath = 'messages', ...row } = message;
   await execute(
     trx,
-    `insert into messages (id, waba_id, phone_number_id, conversation_id, direction, type, content, context_id,
-                           target_id)
-     values (:id, :wabaId, :phoneNumberId, :conversationId, 'outbound', :type, :content, :contextId, :targetId)`,
-    row,
-  );
-  await execute(
-    trx,
-    `insert into outbound_messages (message_id, waba_id, phone_number_id, recipient, media_ids, payment_reference,
+    `with message as (
+       insert into messages (id, waba_id, phone_number_id, conversation_id, direction, type, content, context_id, target_id)
+       values (:id, :wabaId, :phoneNumberId, :conversationId, 'outbound', :type, :content, :contextId, :targetId)
+       returning id)
+     insert into outbound_messages (message_id, waba_id, phone_number_id, recipient, media_ids, payment_reference,
                                     payment_configuration, api_key_id, upstream_path)
-     values (:id, :wabaId, :phoneNumberId, :recipient, :mediaIds::uuid[], :referenceId, :configuration, :apiKeyId, :upstreamPath)`,
+     select id, :wabaId, :phoneNumberId, :recipient, :mediaIds::uuid[], :referenceId, :configuration, :apiKeyId, :upstreamPath
+       from message`,
     {
-      id: message.id,
-      wabaId: message.wabaId,
-      phoneNumberId: message.phoneNumberId,
+      ...row,
       recipient,
       mediaIds: mediaIds.length === 0 ? null : mediaIds,
       referenceId: payment?.referenceId ?? null,
@@ -159,19 +155,8 @@ export async function takeSendTurn(
     if (missing.length > 0) {
       return { kind: 'media', missing, phoneNumberId: row.phoneNumberId, ageMs: row.ageMs };
     }
-    const pairMs = row.pairMs ?? (await drawTime(trx, messageId, 'pair_at', row, row.recipient, PAIR_PACE));
-    if (pairMs > 0) return { kind: 'wait', waitMs: Math.ceil(pairMs), reason: 'the limit of its recipient' };
-    const numberMs =
-      row.numberMs ?? (await drawTime(trx, messageId, 'number_at', row, null, numberPace(perSecond)));
-    if (numberMs > 0) return { kind: 'wait', waitMs: Math.ceil(numberMs), reason: 'the limit of its number' };
-    await execute(
-      trx,
-      `update outbound_messages
-          set state = 'sending', attempts = attempts + 1,
-              sending_until = clock_timestamp() + :timeoutMs * interval '1 millisecond'
-        where message_id = :messageId`,
-      { timeoutMs: limits.timeoutMs, messageId },
-    );
+    const waits = await takeTimes(trx, { messageId, ...row }, numberPace(perSecond), limits.timeoutMs);
+    if (waits !== null) return waits;
     const { isScheduled } = row;
     if (isScheduled) await closeSchedule(trx, messageId);
     const { phoneNumberId, conversationId, upstreamPath, recipient, payloadJson, ageMs } = row;
@@ -199,20 +184,37 @@ async function lockMessage(trx: Transaction, wabaId: string, messageId: string):
   );
 }
 
-async function drawTime(
+/** Draws the times that were not drawn yet, keeps them, and takes the attempt when they have come; else the wait. */
+async function takeTimes(
   trx: Transaction,
-  messageId: string,
-  column: 'pair_at' | 'number_at',
-  { phoneNumberId }: { phoneNumberId: string },
-  recipient: string | null,
+  row: Pick<Row, 'pairMs' | 'numberMs' | 'phoneNumberId' | 'recipient'> & { messageId: string },
   pace: Pace,
-): Promise<number> {
-  const { at, waitMs } = await drawSendTime(trx, { phoneNumberId, recipient }, pace);
-  await execute(trx, `update outbound_messages set ${column} = :at where message_id = :messageId`, {
-    at,
-    messageId,
-  });
-  return waitMs;
+  timeoutMs: number,
+): Promise<Extract<SendTurn, { kind: 'wait' }> | null> {
+  const { messageId, phoneNumberId, recipient } = row;
+  const pair = await drawOnce(trx, row.pairMs, { phoneNumberId, recipient }, PAIR_PACE);
+  const waitsForPair = pair.waitMs > 0;
+  const number = waitsForPair
+    ? null
+    : await drawOnce(trx, row.numberMs, { phoneNumberId, recipient: null }, pace);
+  const waitMs = Math.ceil(number?.waitMs ?? pair.waitMs);
+  await execute(
+    trx,
+    `update outbound_messages
+        set pair_at = coalesce(cast(:pairAt as timestamptz), pair_at), number_at = coalesce(cast(:numberAt as timestamptz), number_at),
+            state = case when :leaves then 'sending' else state end, attempts = attempts + case when :leaves then 1 else 0 end,
+            sending_until = case when :leaves then clock_timestamp() + :timeoutMs * interval '1 millisecond' else sending_until end
+      where message_id = :messageId`,
+    { messageId, pairAt: pair.at, numberAt: number?.at ?? null, leaves: waitMs <= 0, timeoutMs },
+  );
+  if (waitMs <= 0) return null;
+  const reason = waitsForPair ? 'the limit of its recipient' : 'the limit of its number';
+  return { kind: 'wait', waitMs, reason };
+}
+
+/** `at`: null where it was drawn before, to come in `drawnMs`. */
+async function drawOnce(trx: Transaction, drawnMs: number | null, paced: Paced, pace: Pace) {
+  return drawnMs === null ? await drawSendTime(trx, paced, pace) : { at: null, waitMs: drawnMs };
 }
 
 /** One attempt: nothing that came of an earlier one may overwrite a later one. */

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { returnTasks } from '../../../platform/temporal/workflow-tasks.ts';
 import { listNumberPaces, paceOfNumber } from '../../accounts/number-pace.ts';
@@ -57,6 +58,7 @@ export async function sendInPass<Item>(
   const atATime = Math.min(MOST_AT_A_TIME, Math.max(1, Math.floor(perSecond * CALL_SECONDS)));
   const underWay = new Set<Promise<void>>();
   let end: PassEnd = 'through';
+  let nextMs = performance.now();
   const begin = (messageId: string) => {
     const run = { attempt: 1, signal, sitsOutMs: SITS_OUT_MS };
     const sending = sendOrLeave(tools, { wabaId, messageId }, run).then((one) => {
@@ -68,9 +70,14 @@ export async function sendInPass<Item>(
   try {
     for (const item of items) {
       if (underWay.size >= atATime) await Promise.race(underWay);
+      await sleep(nextMs - performance.now(), undefined, { signal }).catch(() => undefined);
       if (end !== 'through' || signal.aborted || performance.now() > lastAtMs) break;
       const messageId = await messageOf(item);
-      if (messageId !== null) begin(messageId);
+      if (messageId !== null) {
+        // Evenly, so that messages of others find the database and Temporal free between two of these.
+        nextMs = Math.max(nextMs, performance.now()) + 1_000 / perSecond;
+        begin(messageId);
+      }
       onMessage();
     }
   } finally {
