@@ -27,7 +27,8 @@ function buildBeside(): void {
   if (isBuilding(SITE)) return;
   const log = openSync(join(SITE, 'build.log'), 'w');
   const script = join(ROOT, 'scripts/docs-site.ts');
-  const child = spawn(process.execPath, [script], { cwd: ROOT, detached: true, stdio: ['ignore', log, log] });
+  // In the group of the terminal: Ctrl-C ends it with everything else.
+  const child = spawn(process.execPath, [script], { cwd: ROOT, stdio: ['ignore', log, log] });
   if (child.pid === undefined) return;
   setPriority(child.pid, LOW_PRIORITY);
   child.unref();
