@@ -16,7 +16,7 @@ import { postUpstream, textBody } from './support/upstream.ts';
 
 const run = promisify(execFile);
 const ENDPOINTS = '/api/external/webhook-endpoints';
-const SLOW = { timeout: 120_000, interval: 200 };
+const SLOW = { interval: 200 };
 
 let folder: string;
 beforeAll(() => {

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { describe, expect, inject, test } from 'vitest';
+import { eventually } from '../support/webhook-receiver.ts';
 import { webhook } from './support/received.ts';
 import { admin, description, descriptionPath, fetchSecurely } from './support/stack.ts';
 import { fixture, postUpstream, statusBody, textBody } from './support/upstream.ts';
@@ -132,13 +133,13 @@ describe('the main job', () => {
     const conversations = await api('/api/external/conversations');
     const [conversation] = conversations.body.data as unknown as { id: string }[];
     let state: { mediaPending: boolean; mediaUrl: string | null; mediaError?: { code: string } } | undefined;
-    for (let tries = 0; tries < 200 && (state === undefined || state.mediaPending); tries += 1) {
+    await eventually('media that is gone is given up', async () => {
       const list = await api(`/api/external/conversations/${conversation?.id}/messages`);
       state = (list.body.data as unknown as { metaMessageId: string }[]).find(
         (one) => one.metaMessageId === id,
       ) as never;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
+      return state?.mediaPending === false;
+    });
     expect(state).toMatchObject({ mediaPending: false, mediaUrl: null, mediaError: { code: 'media_gone' } });
   });
 

@@ -1,3 +1,4 @@
+import { PATIENCE_MS } from '../../support/patience.ts';
 import { description } from './stack.ts';
 
 /** A webhook as the sample tenant got it. */
@@ -28,7 +29,7 @@ export async function received(): Promise<ReceivedWebhook[]> {
 export async function webhook(
   what: string,
   wanted: (one: ReceivedWebhook) => boolean,
-  timeoutMs = 30_000,
+  timeoutMs = PATIENCE_MS,
 ): Promise<ReceivedWebhook> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'vitest';
+import { PATIENCE_MS } from '../../support/patience.ts';
 import { api } from './customer.ts';
 import { type ForgetfulProxy, startForgetfulProxy } from './forgetful-proxy.ts';
 import { freePortBase } from './free-ports.ts';
@@ -156,7 +157,7 @@ class KillableReceiver {
 
   /** Resolves when the receiver refuses what is not signed, with 401. */
   async start(): Promise<void> {
-    const { command, args, cwd, startTimeoutMs = 30_000 } = this.#receiver;
+    const { command, args, cwd, startTimeoutMs = PATIENCE_MS } = this.#receiver;
     const env = { ...process.env, ...this.#env };
     // A group of its own: what the command starts dies with it.
     const child = spawn(command, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
