@@ -132,12 +132,12 @@ describe('the main job', () => {
     await webhook('message of gone media', (one) => JSON.parse(one.body).eventId === id);
     const conversations = await api('/api/external/conversations');
     const [conversation] = conversations.body.data as unknown as { id: string }[];
-    let state: { mediaPending: boolean; mediaUrl: string | null; mediaError?: { code: string } } | undefined;
+    type State = { metaMessageId: string; mediaPending: boolean };
+    let state: State | undefined;
     await eventually('media that is gone is given up', async () => {
       const list = await api(`/api/external/conversations/${conversation?.id}/messages`);
-      state = (list.body.data as unknown as { metaMessageId: string }[]).find(
-        (one) => one.metaMessageId === id,
-      ) as never;
+      const messages = list.body.data as unknown as State[];
+      state = messages.find((one) => one.metaMessageId === id);
       return state?.mediaPending === false;
     });
     expect(state).toMatchObject({ mediaPending: false, mediaUrl: null, mediaError: { code: 'media_gone' } });

@@ -53,6 +53,9 @@ const ONWARD = [
   [/\/operator\/tenants$/, /\/tenants\/\d+$/],
 ] as const;
 
+/** Some dozens of pages, each looked at in four ways: ten seconds each on a machine that is busy otherwise. */
+const MANY_PAGES = { timeout: 900_000 };
+
 let chrome: Browser;
 let tenant: TenantServer;
 let endpointId: string;
@@ -141,7 +144,7 @@ async function walk(page: Page, paths: readonly string[]): Promise<Record<string
   return problems;
 }
 
-test.concurrent('every page of a tenant is sound, light and dark, wide and narrow', async () => {
+test.concurrent('every page of a tenant is sound, light and dark, wide and narrow', MANY_PAGES, async () => {
   const page = await portalWindow(chrome, 'admin');
   const base = `/portal/w/${WABA}`;
   expect(
@@ -155,13 +158,17 @@ test.concurrent('every page of a tenant is sound, light and dark, wide and narro
   await page.context().close();
 });
 
-test.concurrent('every page of the operator is sound, light and dark, wide and narrow', async () => {
-  const page = await portalWindow(chrome, 'operator');
-  expect(
-    await walk(
-      page,
-      OPERATOR.map((path) => `/portal/operator/${path}`),
-    ),
-  ).toEqual({});
-  await page.context().close();
-});
+test.concurrent(
+  'every page of the operator is sound, light and dark, wide and narrow',
+  MANY_PAGES,
+  async () => {
+    const page = await portalWindow(chrome, 'operator');
+    expect(
+      await walk(
+        page,
+        OPERATOR.map((path) => `/portal/operator/${path}`),
+      ),
+    ).toEqual({});
+    await page.context().close();
+  },
+);
