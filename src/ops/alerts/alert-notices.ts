@@ -1,5 +1,6 @@
 import type { ErasedTable } from '../../platform/erasing.ts';
 import { shownUrl } from '../../platform/http/outbound-url.ts';
+import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query, queryOne } from '../../platform/postgres/sql.ts';
 import { publicAlertId, uuidV7 } from '../../platform/public-ids.ts';
@@ -108,16 +109,13 @@ async function findEndpointSubject(
   );
 }
 
-/** A notice for one worker, until its lease ends; `endpointUrls` are those of the WABA's webhook endpoints. */
+/** A notice for one worker, until its lease ends. */
 export type ClaimedNotice = {
   uuid: string;
   wabaId: string;
   alert: NoticeKind;
   body: Buffer;
   attempts: number;
-  operationsUrl: string | null;
-  secretSealed: string | null;
-  endpointUrls: string[];
 };
 
 const MOST_AT_ONCE = 8;
@@ -136,12 +134,30 @@ export async function claimNotices(
         where place <= ${MOST_AT_ONCE} and ${IS_DUE}
           for update of alert_notices skip locked)
      update alert_notices a set due_at = clock_timestamp() + :leaseMs * interval '1 ms'
-       from due, wabas w
-      where a.id = due.id and w.waba_id = a.waba_id
-     returning a.id as uuid, a.waba_id as "wabaId", a.alert, a.body, a.attempts, w.operations_url as "operationsUrl",
-               w.operations_secret_sealed as "secretSealed",
-               array(select url from webhook_endpoints e where e.waba_id = w.waba_id) as "endpointUrls"`,
+       from due where a.id = due.id
+     returning a.id as uuid, a.waba_id as "wabaId", a.alert, a.body, a.attempts`,
     { leaseMs, busy },
+  );
+}
+
+/** Where the notices of a WABA go; `endpointUrls` are those of its webhook endpoints. */
+export type NoticeTarget = {
+  wabaId: string;
+  operationsUrl: string | null;
+  secretSealed: string | null;
+  allow: string[];
+  deny: string[];
+  endpointUrls: string[];
+};
+
+export async function noticeTargets(database: Database, wabaIds: readonly string[]): Promise<NoticeTarget[]> {
+  return await query<NoticeTarget>(
+    database,
+    `select w.waba_id as "wabaId", w.operations_url as "operationsUrl", w.operations_secret_sealed as "secretSealed",
+            w.webhook_allow as allow, w.webhook_deny as deny,
+            array(select url from webhook_endpoints e where e.waba_id = w.waba_id) as "endpointUrls"
+       from wabas w where w.waba_id = any (cast(:wabaIds as text[]))`,
+    { wabaIds },
   );
 }
 
@@ -156,23 +172,26 @@ export type NoticeOutcome = { attempted: boolean; error: string | null } & (
   | { state: 'waiting'; delayMs: number }
 );
 
-export async function recordNotice(database: Database, uuid: string, outcome: NoticeOutcome): Promise<void> {
-  const { state, attempted, error } = outcome;
-  const change = {
-    delivered: 'delivered_at = clock_timestamp()',
-    given_up: 'given_up_at = clock_timestamp()',
-    waiting: `due_at = clock_timestamp() + :delayMs * interval '1 ms'`,
-  }[state];
+export async function recordNotices(
+  database: Database,
+  outcomes: readonly (NoticeOutcome & { uuid: string })[],
+): Promise<void> {
+  const rows = outcomes.map((outcome) => ({
+    ...outcome,
+    made: outcome.attempted ? 1 : 0,
+    delayMs: outcome.state === 'waiting' ? outcome.delayMs : 0,
+  }));
   await execute(
     database,
-    `update alert_notices set attempts = attempts + :made, last_error = :error, ${change}
-      where id = :uuid and delivered_at is null and given_up_at is null`,
-    {
-      uuid,
-      error,
-      made: attempted ? 1 : 0,
-      ...(state === 'waiting' && { delayMs: outcome.delayMs }),
-    },
+    `update alert_notices a
+        set attempts = a.attempts + o.made, last_error = o.error,
+            delivered_at = case when o.state = 'delivered' then clock_timestamp() end,
+            given_up_at = case when o.state = 'given_up' then clock_timestamp() end,
+            due_at = case when o.state = 'waiting' then clock_timestamp() + o.delay_ms * interval '1 ms' else a.due_at end
+       from unnest(cast(:uuid as uuid[]), cast(:state as text[]), cast(:made as integer[]), cast(:error as text[]),
+                   cast(:delayMs as double precision[])) as o (id, state, made, error, delay_ms)
+      where a.id = o.id and a.delivered_at is null and a.given_up_at is null`,
+    columnsOf(rows, 'uuid', 'state', 'made', 'error', 'delayMs'),
   );
 }
 

@@ -1,4 +1,3 @@
-import { webhookTargets } from '../../features/endpoints/webhook-targets.ts';
 import { isSameTarget } from '../../platform/http/same-target.ts';
 import { isInTime, leaseClockMs, leaseMsFor } from '../../platform/lease-clock.ts';
 import type { Database } from '../../platform/postgres/database.ts';
@@ -11,7 +10,14 @@ import {
   type SendingVerdict,
 } from '../feed/signed-attempt.ts';
 import { alertHeaders } from './alert-envelope.ts';
-import { type ClaimedNotice, claimNotices, type NoticeOutcome, recordNotice } from './alert-notices.ts';
+import {
+  type ClaimedNotice,
+  claimNotices,
+  type NoticeOutcome,
+  type NoticeTarget,
+  noticeTargets,
+  recordNotices,
+} from './alert-notices.ts';
 import { OPERATIONS_SECRET } from './operations-url.ts';
 
 export type NoticeTools = SendingTools & {
@@ -23,43 +29,63 @@ export type NoticeTools = SendingTools & {
 /** 5 s, 30 s, 2 min, 10 min, 30 min, 2 h, 6 h: an older alert helps no one. */
 const SCHEDULE_MS = [5, 30, 120, 600, 1_800, 7_200, 21_600].map((seconds) => seconds * 1_000);
 
-/** Begins to send the notices that are due, each in its own run; `busy` are the WABAs with runs under way in this process. */
+/**
+ * Begins to send the notices that are due, each WABA's in a run of its own; `busy` are the WABAs with runs under way in this
+ * process. A WABA costs a share of two statements and one of its own, however many notices it has: hundreds of URLs that hang
+ * leave the connections to others.
+ */
 export async function startNotices(
   tools: NoticeTools,
   busy: readonly string[],
 ): Promise<{ wabaId: string; sent: Promise<void> }[]> {
   const leaseMs = leaseMsFor(tools.timeoutMs);
   const deadlineMs = leaseClockMs() + leaseMs;
-  const notices = await claimNotices(tools.database, { leaseMs, busy });
-  return notices.map((notice) => ({ wabaId: notice.wabaId, sent: sendNotice(tools, notice, deadlineMs) }));
+  const notices = Map.groupBy(await claimNotices(tools.database, { leaseMs, busy }), ({ wabaId }) => wabaId);
+  if (notices.size === 0) return [];
+  const targets = await noticeTargets(tools.database, [...notices.keys()]);
+  return targets.map((target) => ({
+    wabaId: target.wabaId,
+    sent: sendNotices(tools, target, { notices: notices.get(target.wabaId) ?? [], deadlineMs }),
+  }));
 }
 
-async function sendNotice(tools: NoticeTools, notice: ClaimedNotice, deadlineMs: number): Promise<void> {
+async function sendNotices(
+  tools: NoticeTools,
+  target: NoticeTarget,
+  { notices, deadlineMs }: { notices: readonly ClaimedNotice[]; deadlineMs: number },
+): Promise<void> {
   // A process that was frozen must not send what another one sends by now.
   if (!isInTime(deadlineMs, tools.timeoutMs)) return;
-  await recordNotice(tools.database, notice.uuid, await attempt(tools, notice));
+  const send = attemptsAt(tools, target);
+  const outcomes = notices.map(async (notice) => ({ ...(await send(notice)), uuid: notice.uuid }));
+  await recordNotices(tools.database, await Promise.all(outcomes));
 }
 
 /**
  * Where it goes is decided now: the URL may have been changed or removed since, or have become one that receives webhooks,
  * to which alerts never go.
  */
-async function attempt(tools: NoticeTools, notice: ClaimedNotice): Promise<NoticeOutcome> {
-  const { wabaId, operationsUrl: url, secretSealed, endpointUrls } = notice;
-  if (url === null || secretSealed === null) return unsent('the WABA has no operations URL any more');
+function attemptsAt(
+  tools: NoticeTools,
+  { wabaId, operationsUrl: url, secretSealed, endpointUrls, allow, deny }: NoticeTarget,
+): (notice: ClaimedNotice) => Promise<NoticeOutcome> {
+  if (url === null || secretSealed === null)
+    return async () => unsent('the WABA has no operations URL any more');
   if (endpointUrls.some((known) => isSameTarget(known, url)))
-    return unsent('the operations URL is now the URL of a webhook endpoint');
-  const id = publicAlertId(notice.uuid);
-  const verdict = await attemptSigned(tools, {
-    url,
-    id,
-    body: notice.body,
-    sealed: [secretSealed],
-    place: OPERATIONS_SECRET.place(wabaId),
-    targets: await webhookTargets(tools.database, wabaId),
-    headers: (signed) => alertHeaders({ alertId: id, alert: notice.alert, ...signed }),
-  });
-  return outcomeOf(verdict, notice.attempts + 1, tools.alertScheduleMs ?? SCHEDULE_MS);
+    return async () => unsent('the operations URL is now the URL of a webhook endpoint');
+  return async (notice) => {
+    const id = publicAlertId(notice.uuid);
+    const verdict = await attemptSigned(tools, {
+      url,
+      id,
+      body: notice.body,
+      sealed: [secretSealed],
+      place: OPERATIONS_SECRET.place(wabaId),
+      targets: { allow, deny },
+      headers: (signed) => alertHeaders({ alertId: id, alert: notice.alert, ...signed }),
+    });
+    return outcomeOf(verdict, notice.attempts + 1, tools.alertScheduleMs ?? SCHEDULE_MS);
+  };
 }
 
 const unsent = (error: string): NoticeOutcome => ({ state: 'given_up', attempted: false, error });

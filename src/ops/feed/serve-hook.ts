@@ -25,7 +25,7 @@ const EVENTS_AT_ONCE = 100;
 /** With so many, an event of a further tenant holds the whole hook: it is not the events, and attempts stay few. */
 const MOST_HELD = 20;
 /** What a tenant has beyond that, such as an alert for each of its endpoints, waits its turn: others' events go on between. */
-const MOST_IN_TURN = 50;
+const MOST_IN_TURN = 10;
 
 type Serving = SendingTools & {
   database: Database;
@@ -50,12 +50,13 @@ export async function serveHook(tools: Serving, hook: ClaimedHook, claimedAtMs: 
   if (!isEnabled || dueInMs > 0) return await releaseHook(database, hook, dueInMs);
   const leaseMs = leaseMsFor(tools.timeoutMs);
   const run = { hook, leaseMs, deadlineMs: claimedAtMs + leaseMs };
-  let due: HeldTenant[];
+  let next: HeldTenant | undefined;
   do {
     if (!(await sendFeed(tools, run))) return;
-    due = hook.held.filter(({ dueAt }) => Date.parse(dueAt) <= Date.now());
-    for (const held of due) if (!(await sendHeld(tools, run, held))) return;
-  } while (due.length > 0 && !tools.stopping.aborted);
+    // Who had a turn is behind the others then; what is new in the feed goes before each turn.
+    next = hook.held.find(({ dueAt }) => Date.parse(dueAt) <= Date.now());
+    if (next !== undefined && !(await sendHeld(tools, run, next))) return;
+  } while (next !== undefined && !tools.stopping.aborted);
   await releaseHook(database, hook, 0);
 }
 

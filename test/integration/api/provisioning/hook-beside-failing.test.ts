@@ -19,8 +19,8 @@ const WABAS = 100;
 const ENDPOINTS_PER_WABA = 100;
 /** So many alerts of a kind are open at once. */
 const ALERTS = 5_000;
-/** A turn of the tenant with many events, and what is read and sent of it before its turn has ended. */
-const MOST_BEFORE = 120;
+/** What is left of a turn of the tenant with many events, a whole one, and what comes while that is read. */
+const MOST_BEFORE = 25;
 /** Pages of 8 KiB for a page of 100 events: an entry and its place in the order are at most four each. */
 const MOST_PAGES = 1_500;
 /** An entry is at its place in the order within a millisecond, and the others wait for as long as a commit takes. */
@@ -93,9 +93,11 @@ test('a hook beside 10,000 endpoints of one tenant that fail, and its operations
   await eventually('all have come', () => of(NOISY, sent()).length, { is: ALERTS, withinMs: PATIENT_MS });
   const sequences = of(NOISY, sent()).map(({ sequence }) => sequence);
   expect(sequences).toEqual([...new Set(sequences)].toSorted((a, b) => a - b));
-  const ofHooks = (await readCounts(database)).filter(({ text }) =>
-    /update operations_hooks|audit_chain/.test(text),
-  );
+  const counts = await readCounts(database);
+  const ofHooks = counts.filter(({ text }) => /update operations_hooks|audit_chain/.test(text));
+  // Hundreds of alerts that hang do not fill the connections, which the hook needs as well.
+  const recorded = counts.find(({ text }) => text.includes('update alert_notices a set attempts'));
+  expect(recorded?.calls).toBeLessThan(hanging.received.length / 2);
   expect(ofHooks.length).toBeGreaterThan(5);
   expect(ofHooks.filter(({ pages }) => pages > MOST_PAGES)).toEqual([]);
   const commits = await query<{ n: number }>(
