@@ -30,8 +30,8 @@ export type NoticeTools = SendingTools & {
 const SCHEDULE_MS = [5, 30, 120, 600, 1_800, 7_200, 21_600].map((seconds) => seconds * 1_000);
 
 /**
- * Begins to send the notices that are due, each WABA's in a run of its own; `busy` are the WABAs with runs under way in this
- * process. A WABA costs a share of two statements and one of its own, however many notices it has: hundreds of URLs that hang
+ * Begins to send the notices that are due, those of a WABA in one run; `busy` are the WABAs with runs under way in this process.
+ * A WABA costs a share of two statements and one for all outcomes, however many notices it has: hundreds of URLs that hang
  * leave the connections to others.
  */
 export async function startNotices(

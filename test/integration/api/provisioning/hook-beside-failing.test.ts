@@ -89,10 +89,14 @@ test('a hook beside 10,000 endpoints of one tenant that fail, and its operations
   // There was something to be behind all the time.
   expect(of(NOISY, sent()).length).toBeLessThan(ALERTS);
   expect(Math.max(...passed.map(({ before }) => before))).toBeLessThan(MOST_BEFORE);
+  const middle = passed.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b)[5];
+  expect(middle).toBeLessThan(5_000);
 
-  await eventually('all have come', () => of(NOISY, sent()).length, { is: ALERTS, withinMs: PATIENT_MS });
-  const sequences = of(NOISY, sent()).map(({ sequence }) => sequence);
-  expect(sequences).toEqual([...new Set(sequences)].toSorted((a, b) => a - b));
+  const sequences = () => of(NOISY, sent()).map(({ sequence }) => sequence);
+  await eventually('all have come', () => new Set(sequences()).size, { is: ALERTS, withinMs: PATIENT_MS });
+  // A lease that ends on a machine that stands still has the event under way sent again, and no other.
+  expect(sequences()).toEqual(sequences().toSorted((a, b) => a - b));
+  expect(sequences().length).toBeLessThan(ALERTS + 10);
   const counts = await readCounts(database);
   const ofHooks = counts.filter(({ text }) => /update operations_hooks|audit_chain/.test(text));
   // Hundreds of alerts that hang do not fill the connections, which the hook needs as well.
