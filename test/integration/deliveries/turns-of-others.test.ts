@@ -60,8 +60,8 @@ function notingPublished<Given extends Database>(given: Given, published: number
     ...given,
     raw: (text, bindings) => {
       const ids =
-        text.includes('from publish_events') && bindings !== undefined && 'deliveryIds' in bindings
-          ? bindings.deliveryIds
+        text.includes('from publish_events') && bindings !== undefined && 'deliveryId' in bindings
+          ? bindings.deliveryId
           : null;
       if (Array.isArray(ids)) published.push(ids.length);
       return given.raw(text, bindings);

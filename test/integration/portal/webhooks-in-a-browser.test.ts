@@ -135,7 +135,7 @@ test.each([
       await selectsDeliveries(page, hasScripts, look);
       await page.getByLabel('Status').selectOption('failed');
       await page.getByRole('button', { name: 'Search' }).click();
-      expect(await page.locator('tbody tr').count()).toBe(1);
+      await expect.poll(() => page.locator('tbody tr').count()).toBe(1);
       await page.goto(`${base}/deliveries/${failed}`);
       await look('delivery');
       await page.getByRole('button', { name: 'Replay this delivery' }).click();
