@@ -1,5 +1,5 @@
 import type { ErasedTable } from '../../platform/erasing.ts';
-import { shownUrl } from '../../platform/http/outbound-url.ts';
+import { shownUrl, type TargetLists } from '../../platform/http/outbound-url.ts';
 import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query, queryOne } from '../../platform/postgres/sql.ts';
@@ -141,12 +141,10 @@ export async function claimNotices(
 }
 
 /** Where the notices of a WABA go; `endpointUrls` are those of its webhook endpoints. */
-export type NoticeTarget = {
+export type NoticeTarget = TargetLists & {
   wabaId: string;
   operationsUrl: string | null;
   secretSealed: string | null;
-  allow: string[];
-  deny: string[];
   endpointUrls: string[];
 };
 

@@ -198,6 +198,11 @@ async function takeTimes(
     ? null
     : await drawOnce(trx, row.numberMs, { phoneNumberId, recipient: null }, pace);
   const waitMs = Math.ceil(number?.waitMs ?? pair.waitMs);
+  const reason = waitsForPair ? 'the limit of its recipient' : 'the limit of its number';
+  const wait = waitMs > 0 ? ({ kind: 'wait', waitMs, reason } as const) : null;
+  const drawn = { pairAt: pair.at, numberAt: number?.at ?? null };
+  // A look at what was drawn before changes nothing.
+  if (wait !== null && drawn.pairAt === null && drawn.numberAt === null) return wait;
   await execute(
     trx,
     `update outbound_messages
@@ -205,11 +210,9 @@ async function takeTimes(
             state = case when :leaves then 'sending' else state end, attempts = attempts + case when :leaves then 1 else 0 end,
             sending_until = case when :leaves then clock_timestamp() + :timeoutMs * interval '1 millisecond' else sending_until end
       where message_id = :messageId`,
-    { messageId, pairAt: pair.at, numberAt: number?.at ?? null, leaves: waitMs <= 0, timeoutMs },
+    { messageId, ...drawn, leaves: wait === null, timeoutMs },
   );
-  if (waitMs <= 0) return null;
-  const reason = waitsForPair ? 'the limit of its recipient' : 'the limit of its number';
-  return { kind: 'wait', waitMs, reason };
+  return wait;
 }
 
 /** `at`: null where it was drawn before, to come in `drawnMs`. */
