@@ -34,18 +34,19 @@ export const OPT_OUT_OF_CONVERSATION = `select o.scope, o.source, o.since from o
 export const IS_OPTED_OUT = `exists (select from opt_outs o where o.contact_id = c.contact_id and o.is_stop
   and (o.phone_number_id is null or o.phone_number_id = c.phone_number_id))`;
 
-/** Null: the customer gets all messages, or it is a group. */
-export async function optOutOf(
+/** By the conversation. Those whose customers get all messages, and groups, have none. */
+export async function optOutsOfConversations(
   database: Database,
   wabaId: string,
-  conversationId: string,
-): Promise<OptOutMark | null> {
-  return await queryOne<OptOutMark>(
+  conversationIds: readonly string[],
+): Promise<Map<string, OptOutMark>> {
+  const rows = await query<OptOutMark & { id: string }>(
     database,
-    `select p.* from conversations c cross join lateral (${OPT_OUT_OF_CONVERSATION}) as p
-      where c.waba_id = :wabaId and c.id = :conversationId`,
-    { wabaId, conversationId },
+    `select c.id, p.* from conversations c cross join lateral (${OPT_OUT_OF_CONVERSATION}) as p
+      where c.waba_id = :wabaId and c.id = any (:conversationIds::bigint[])`,
+    { wabaId, conversationIds },
   );
+  return new Map(rows.map(({ id, ...mark }) => [id, mark]));
 }
 
 /** What upstream, or the customer by a word, says about marketing of one number. */

@@ -21,18 +21,29 @@ export async function actualPerson(trx: Transaction, wabaId: string, person: Per
   return { waId: actual.waId, userId: null };
 }
 
-/** The contact of an actual person, added where there is none; takes the lock of customers. */
-export async function contactIdOf(trx: Transaction, wabaId: string, person: Person): Promise<string> {
-  await lockCustomers(trx, shardOf(wabaId));
-  const [contact] = await findContacts(trx, [{ wabaId, ...person }]);
-  return contact?.id ?? (await addContact(trx, wabaId, person));
+type Named = { wabaId: string; waId: string | null; userId: string | null };
+
+/** The contacts of actual people of one WABA, in their order, added where there are none; takes the lock of customers. */
+export async function contactIdsOf(trx: Transaction, people: readonly Named[]): Promise<string[]> {
+  const [first] = people;
+  if (first === undefined) return [];
+  await lockCustomers(trx, shardOf(first.wabaId));
+  const known = new Map<string, string>();
+  for (const { id, waId, userId } of await findContacts(trx, people))
+    for (const name of [waId, userId]) if (name !== null) known.set(name, id);
+  const unknown = [...new Map(people.map((one) => [nameOf(one), one]))].filter(([name]) => !known.has(name));
+  const drawn = await drawIds(trx, unknown.length);
+  const nothing = { parentUserId: null, profileName: null, username: null, phones: [] };
+  const added = drawn.flatMap(({ contactId: id }, n) => {
+    const [name, person] = unknown[n] ?? [];
+    if (name === undefined || person === undefined) return [];
+    known.set(name, id);
+    return [{ id, ...person, ...nothing }];
+  });
+  await saveContacts(trx, added);
+  return people.map((one) => known.get(nameOf(one)) ?? '');
 }
 
-async function addContact(trx: Transaction, wabaId: string, person: Person): Promise<string> {
-  const [drawn] = await drawIds(trx, 1);
-  if (drawn === undefined) throw new Error('no contact id was drawn');
-  const { contactId: id } = drawn;
-  const nothing = { parentUserId: null, profileName: null, username: null, phones: [] };
-  await saveContacts(trx, [{ id, wabaId, ...person, ...nothing }]);
-  return id;
+function nameOf({ waId, userId }: Named): string {
+  return waId ?? userId ?? '';
 }

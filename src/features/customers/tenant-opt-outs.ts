@@ -4,7 +4,7 @@ import { RequestError } from '../../platform/request-input.ts';
 import { requireNumber } from '../accounts/accounts.ts';
 import type { CustomerReference } from './customer-reference.ts';
 import { addOptOut, endOptOuts, listOptOuts, type NewOptOut, type OptOutRow } from './opt-outs.ts';
-import { actualPerson, contactIdOf, personOf } from './person.ts';
+import { actualPerson, contactIdsOf, personOf } from './person.ts';
 
 type Asking = { database: Database } & Audited;
 
@@ -70,5 +70,7 @@ export async function endCustomerOptOuts(
 }
 
 async function contactOf(trx: Transaction, wabaId: string, customer: CustomerReference): Promise<string> {
-  return await contactIdOf(trx, wabaId, await actualPerson(trx, wabaId, personOf(customer)));
+  const person = await actualPerson(trx, wabaId, personOf(customer));
+  const [contactId = ''] = await contactIdsOf(trx, [{ wabaId, ...person }]);
+  return contactId;
 }

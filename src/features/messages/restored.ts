@@ -2,7 +2,6 @@ import { mediaReadyEventId } from '../../engine/deliveries/envelope.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { execute, query, queryColumn } from '../../platform/postgres/sql.ts';
 import { insertWorkflowTasks } from '../../platform/temporal/workflow-tasks.ts';
-import type { RecipientKey } from './broadcasts/broadcast-recipients.ts';
 import { broadcastWorkflowId } from './broadcasts/broadcast-store.ts';
 import { markMediaFailed, storeMediaTask } from './media/media.ts';
 import { MEDIA_ERROR_MESSAGES } from './media/media-verdict.ts';
@@ -128,7 +127,10 @@ export async function pendingUpTo(database: Database, broadcastId: string, upTo:
 }
 
 /** It had a message that the database does not know, after a restore: it gets no other. */
-export async function noteForgottenMessage(database: Database, key: RecipientKey): Promise<void> {
+export async function noteForgottenMessage(
+  database: Database,
+  key: { broadcastId: string; recipientId: string },
+): Promise<void> {
   await execute(
     database,
     `update broadcast_recipients set state = 'queued'

@@ -1,3 +1,4 @@
+import { columnsOf } from '../../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../../platform/postgres/database.ts';
 import { execute, query, queryColumn, queryValue } from '../../../platform/postgres/sql.ts';
 import type { BodyParameters } from './broadcast-message.ts';
@@ -102,36 +103,45 @@ export async function endOfNextPart(
   return await queryValue<string>(database, `select max(id) from (${next}) as part`, { broadcastId, size });
 }
 
-export type RecipientKey = { broadcastId: string; recipientId: string };
-
-/** Locks a recipient that gets its message now. False: it has one, or its broadcast does not run. */
-export async function takeRecipient(trx: Transaction, key: RecipientKey): Promise<boolean> {
-  const rows = await query(
+/** Locks those of these recipients that get their message now: the others have one, or the broadcast does not run. */
+export async function takeRecipients(
+  trx: Transaction,
+  broadcastId: string,
+  ids: readonly string[],
+): Promise<Set<string>> {
+  const taken = await queryColumn<string>(
     trx,
-    `select 1 from broadcast_recipients r join broadcasts b on b.id = r.broadcast_id
-      where r.broadcast_id = :broadcastId and r.id = :recipientId and r.state = 'pending' and b.state = 'running'
-        for update of r`,
-    key,
+    `select r.id from broadcast_recipients r join broadcasts b on b.id = r.broadcast_id
+      where r.broadcast_id = :broadcastId and r.id = any (:ids::bigint[]) and r.state = 'pending' and b.state = 'running'
+      order by r.id for update of r`,
+    { broadcastId, ids },
   );
-  return rows.length > 0;
+  return new Set(taken);
 }
 
-export async function bindRecipient(trx: Transaction, key: RecipientKey, messageId: string): Promise<void> {
+export async function bindRecipients(
+  trx: Transaction,
+  broadcastId: string,
+  bound: readonly { recipientId: string; id: string }[],
+): Promise<void> {
   await execute(
     trx,
-    `update broadcast_recipients set state = 'queued', message_id = :messageId
-      where broadcast_id = :broadcastId and id = :recipientId`,
-    { ...key, messageId },
+    `update broadcast_recipients r set state = 'queued', message_id = g.message_id
+       from unnest(:recipientId::bigint[], :id::bigint[]) as g (recipient_id, message_id)
+      where r.broadcast_id = :broadcastId and r.id = g.recipient_id`,
+    { broadcastId, ...columnsOf(bound, 'recipientId', 'id') },
   );
 }
 
-export async function suppressRecipient(database: Database, key: RecipientKey): Promise<void> {
-  await execute(
-    database,
-    `update broadcast_recipients set state = 'suppressed'
-      where broadcast_id = :broadcastId and id = :recipientId and state = 'pending'`,
-    key,
-  );
+/** Their customers want no message. The caller has taken them. */
+export async function suppressRecipients(
+  trx: Transaction,
+  broadcastId: string,
+  ids: readonly string[],
+): Promise<void> {
+  if (ids.length === 0) return;
+  const text = `update broadcast_recipients set state = 'suppressed' where broadcast_id = :broadcastId and id = any (:ids::bigint[])`;
+  await execute(trx, text, { broadcastId, ids });
 }
 
 /** Whether a message of it is to be sent, or to be sent again. */

@@ -1,8 +1,8 @@
 import type { Database } from '../../../platform/postgres/database.ts';
 import { RequestError } from '../../../platform/request-input.ts';
 import { finishTask } from '../../../platform/temporal/workflow-tasks.ts';
-import { cancelMessagesOf, countOpenOf } from '../send/broadcast-messages.ts';
-import { type Pass, type PassTools, paceOfPass } from '../send/send-pass.ts';
+import { cancelMessagesOf, countOpenOf, takeOpenOf } from '../send/broadcast-messages.ts';
+import { asTheyAre, type Pass, type PassTools, paceOfPass, sendInPass } from '../send/send-pass.ts';
 import { endOfNextPart, isUnderWay, nextPending } from './broadcast-recipients.ts';
 import {
   type Broadcast,
@@ -55,9 +55,12 @@ export async function stepBroadcast(
   const open = await countOpenOf(database, broadcast.id);
   const { perSecond, size } = await paceOfPass(tools, broadcast);
   const room = size - open;
+  const left = open === 0 ? [] : await takeOpenOf(database, broadcast.id, size);
   const page = upTo === null || room <= 0 ? [] : await nextPending(database, broadcast.id, room, upTo);
-  if (page.length > 0) {
-    const end = await sendToRecipients(tools, broadcast, page, { ...pass, perSecond });
+  if (left.length + page.length > 0) {
+    const sends = { ...pass, perSecond };
+    const former = await sendInPass(tools, broadcast, left, asTheyAre, sends);
+    const end = former === 'through' ? await sendToRecipients(tools, broadcast, page, sends) : former;
     return { broadcast, waitMs: end === 'waits' ? LOOK_AGAIN_MS : 0, nextUpTo: null };
   }
   if (room <= 0) return { broadcast, waitMs: LOOK_AGAIN_MS, nextUpTo: null };

@@ -1,6 +1,6 @@
 import type { Database } from '../../../platform/postgres/database.ts';
 import { RequestError } from '../../../platform/request-input.ts';
-import { type OptOutMark, optOutOf } from '../../customers/opt-outs.ts';
+import { type OptOutMark, optOutsOfConversations } from '../../customers/opt-outs.ts';
 import { isWindowOpen } from '../conversations/conversations.ts';
 import type { SendPath } from './outbound-messages.ts';
 import type { SendError } from './send-error.ts';
@@ -59,8 +59,18 @@ export async function endedMeanwhile(
 /** Throws RecipientOptedOut; CategoryNeeded for a customer who wants no marketing. */
 export async function refuseOptedOut(database: Database, sent: Sent): Promise<void> {
   const { wabaId, conversationId } = sent;
-  const mark = await optOutOf(database, wabaId, conversationId);
-  if (mark === null) return;
+  const marks = await optOutsOfConversations(database, wabaId, [conversationId]);
+  await refuseMarked(database, sent, marks.get(conversationId));
+}
+
+/** As `refuseOptedOut`, for what is known of the customer. */
+export async function refuseMarked(
+  database: Database,
+  sent: Sent,
+  mark: OptOutMark | undefined,
+): Promise<void> {
+  if (mark === undefined) return;
+  const { wabaId, conversationId } = sent;
   if (mark.scope === 'all' && !(await isWindowOpen(database, wabaId, conversationId))) {
     throw new RecipientOptedOut(mark);
   }

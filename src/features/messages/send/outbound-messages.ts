@@ -1,5 +1,6 @@
+import { columnsOf, textArray } from '../../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../../platform/postgres/database.ts';
-import { execute, queryOne, queryOnly } from '../../../platform/postgres/sql.ts';
+import { execute, queryColumn, queryOne, queryOnly } from '../../../platform/postgres/sql.ts';
 import { paceOfNumber } from '../../accounts/number-pace.ts';
 import { knownUpstreamMedia } from './media-uploads.ts';
 import type { OrderPayment } from './message-content.ts';
@@ -17,13 +18,10 @@ export type SendState = 'queued' | 'sending' | 'accepted' | 'failed' | 'unknown'
 /** As tenants see it. scheduled: queued, and its time has not come or its turn behind others; cancelled: failed by the tenant's own wish. */
 export type ShownState = SendState | 'scheduled' | 'cancelled';
 
-/** The caller holds its conversation locked. */
-export async function drawMessageId(trx: Transaction): Promise<string> {
-  const { id } = await queryOnly<{ id: string }>(
-    trx,
-    `select nextval(pg_get_serial_sequence('messages', 'id')) as id`,
-  );
-  return id;
+/** The caller holds their conversations locked. */
+export async function drawMessageIds(trx: Transaction, count: number): Promise<string[]> {
+  const text = `select nextval(pg_get_serial_sequence('messages', 'id')) from generate_series(1, :count::integer)`;
+  return await queryColumn<string>(trx, text, { count });
 }
 
 export type SendPath = 'messages' | 'marketing_messages';
@@ -42,33 +40,52 @@ export type NewOutboundMessage = {
   targetId: string | null;
   mediaIds: readonly string[];
   payment: OrderPayment | null;
-  apiKeyId?: string | null;
-  upstreamPath?: SendPath;
+  apiKeyId: string | null;
+  upstreamPath: SendPath;
 };
 
-export async function insertOutboundMessage(trx: Transaction, message: NewOutboundMessage): Promise<void> {
-  const { recipient, mediaIds, payment, apiKeyId = null, upstreamPath = 'messages', ...row } = message;
+export async function insertOutboundMessages(
+  trx: Transaction,
+  messages: readonly NewOutboundMessage[],
+): Promise<void> {
+  const rows = messages.map(({ mediaIds, payment, ...row }) => ({
+    ...row,
+    mediaIds: mediaIds.length === 0 ? null : `{${mediaIds.join()}}`,
+    referenceId: payment?.referenceId ?? null,
+    configuration: payment?.configuration ?? null,
+  }));
+  const { content, ...columns } = columnsOf(rows, ...NEW_COLUMNS);
   await execute(
     trx,
-    `with message as (
+    `with given as (
+       select * from unnest(:id::bigint[], :wabaId::text[], :phoneNumberId::text[], :conversationId::bigint[], :type::text[], :content::text[],
+                            :contextId::text[], :targetId::text[], :recipient::text[], :mediaIds::text[], :referenceId::text[],
+                            :configuration::text[], :apiKeyId::bigint[], :upstreamPath::text[])
+         as g (id, waba_id, phone_number_id, conversation_id, type, content, context_id, target_id, recipient, media_ids, reference_id,
+               configuration, api_key_id, upstream_path)),
+     stored as (
        insert into messages (id, waba_id, phone_number_id, conversation_id, direction, type, content, context_id, target_id)
-       values (:id, :wabaId, :phoneNumberId, :conversationId, 'outbound', :type, :content, :contextId, :targetId)
-       returning id)
+       select id, waba_id, phone_number_id, conversation_id, 'outbound', type, content, context_id, target_id from given)
      insert into outbound_messages (message_id, waba_id, phone_number_id, recipient, media_ids, payment_reference,
                                     payment_configuration, api_key_id, upstream_path)
-     select id, :wabaId, :phoneNumberId, :recipient, :mediaIds::uuid[], :referenceId, :configuration, :apiKeyId, :upstreamPath
-       from message`,
-    {
-      ...row,
-      recipient,
-      mediaIds: mediaIds.length === 0 ? null : mediaIds,
-      referenceId: payment?.referenceId ?? null,
-      configuration: payment?.configuration ?? null,
-      apiKeyId,
-      upstreamPath,
-    },
+     select id, waba_id, phone_number_id, recipient, cast(media_ids as uuid[]), reference_id, configuration, api_key_id, upstream_path from given`,
+    { ...columns, content: textArray(rows.map((row) => row.content)) },
   );
 }
+
+const NEW_COLUMNS = [
+  ...([
+    'id',
+    'wabaId',
+    'phoneNumberId',
+    'conversationId',
+    'type',
+    'content',
+    'contextId',
+    'targetId',
+  ] as const),
+  ...(['recipient', 'mediaIds', 'referenceId', 'configuration', 'apiKeyId', 'upstreamPath'] as const),
+] as const;
 
 export type SendTurn =
   /** The caller sends it; no other does until `timeoutMs` are over. */

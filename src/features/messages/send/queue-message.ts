@@ -3,15 +3,19 @@ import type { Database, Transaction } from '../../../platform/postgres/database.
 import { RequestError } from '../../../platform/request-input.ts';
 import { insertWorkflowTasks } from '../../../platform/temporal/workflow-tasks.ts';
 import { countMessageOfKey, type SendLimits } from '../../keys/send-limits.ts';
-import { bindRecipient, type RecipientKey, takeRecipient } from '../broadcasts/broadcast-recipients.ts';
 import { isWindowOpen } from '../conversations/conversations.ts';
 import { bindIdempotencyKey, type IdempotencyKey, takeIdempotencyKey } from './idempotency-keys.ts';
 import { mediaUsesOf, orderPaymentOf } from './message-content.ts';
 import { refuseOptedOut } from './opted-out.ts';
-import { drawMessageId, insertOutboundMessage, type SendPath } from './outbound-messages.ts';
+import {
+  drawMessageIds,
+  insertOutboundMessages,
+  type NewOutboundMessage,
+  type SendPath,
+} from './outbound-messages.ts';
 import { lockRecipientConversation, type Recipient } from './recipient-conversations.ts';
 import { insertSchedule } from './scheduled-messages.ts';
-import { SENT_WITHIN_MS, sendMessageTask } from './send-task.ts';
+import { sendMessageTask } from './send-task.ts';
 import type { SendTimes } from './send-times.ts';
 import { shareMoment } from './shared-moment.ts';
 import { type MessageToSend, typeOf, upstreamPayload } from './upstream-payload.ts';
@@ -33,13 +37,11 @@ type Queued = {
   category?: string | null;
   /** Null: it is sent at once. */
   times?: SendTimes | null;
-  /** Whose message it is, among the recipients of a broadcast. */
-  recipient?: RecipientKey;
 };
 
 /**
  * Stores a checked request as a message that is to be sent, with its Idempotency-Key and the task that makes sure of
- * it, in one transaction. Returns the Message_Id; null when the key is taken, or the recipient of a broadcast has its message. Nothing that dies afterwards loses or
+ * it, in one transaction. Returns the Message_Id; null when the key is taken. Nothing that dies afterwards loses or
  * doubles the message. Throws RequestError for what the API key may not send and for what the customer wants no more, and
  * CategoryNeeded where that depends on the category, and RateLimitError `too_many_scheduled`; then it stores nothing.
  */
@@ -47,54 +49,53 @@ export async function queueMessage(
   database: Database,
   account: Sender,
   request: MessageToSend,
-  { key, upstreamPath = 'messages', category, times = null, recipient: ofBroadcast }: Queued,
+  { key, upstreamPath = 'messages', category, times = null }: Queued,
 ): Promise<string | null> {
   const { wabaId, keyId } = account;
   return await database.transaction(async (trx) => {
     if (key !== null && !(await takeIdempotencyKey(trx, wabaId, key, HOLD_MS))) return null;
-    if (ofBroadcast !== undefined && !(await takeRecipient(trx, ofBroadcast))) return null;
     const recipient = recipientOf(request);
     const { phoneNumberId } = request;
-    const activity = times === null && ofBroadcast === undefined ? 'now' : 'later';
+    const activity = times === null ? 'now' : 'later';
     const conversationId = await lockRecipientConversation(trx, wabaId, phoneNumberId, recipient, activity);
     await refuseOptedOut(trx, { wabaId, conversationId, message: request, upstreamPath, category });
     await refuseBeyondLimits(trx, account, conversationId);
     // Drawn under the lock on the conversation, so that its ids are in the order of commits.
-    const id = await drawMessageId(trx);
-    const { reaction } = request as { reaction?: { message_id: string } };
-    const content = upstreamPayload(request, id);
-    const whole: unknown = JSON.parse(content);
-    const mediaIds = new Set(mediaUsesOf(whole).flatMap(({ uuid }) => uuid ?? []));
-    await insertOutboundMessage(trx, {
-      id,
-      wabaId,
-      phoneNumberId,
-      conversationId,
-      type: String(typeOf(request)),
-      recipient: 'groupId' in recipient ? recipient.groupId : (recipient.waId ?? recipient.userId),
-      content,
-      contextId: request.context?.message_id ?? null,
-      targetId: reaction?.message_id ?? null,
-      mediaIds: [...mediaIds],
-      payment: orderPaymentOf(whole),
-      apiKeyId: keyId,
-      upstreamPath,
-    });
+    const [id = ''] = await drawMessageIds(trx, 1);
+    const stored = { id, wabaId, conversationId, apiKeyId: keyId, upstreamPath };
+    await insertOutboundMessages(trx, [newMessage(stored, request, recipient)]);
     if (key !== null) await bindIdempotencyKey(trx, wabaId, key, id);
-    if (ofBroadcast !== undefined) await bindRecipient(trx, ofBroadcast, id);
     if (times !== null) {
       await insertSchedule(trx, database, { id, wabaId, phoneNumberId, ...times });
       await insertScheduledTask(trx, { id, wabaId, phoneNumberId, ...times });
-    } else if (ofBroadcast !== undefined) {
-      const { broadcastId } = ofBroadcast;
-      const now = { sendAt: new Date(), notAfter: null };
-      await insertSchedule(trx, database, { id, wabaId, phoneNumberId, broadcastId, ...now });
-      await insertWorkflowTasks(trx, [sendMessageTask(wabaId, id, null, ofBroadcast)], SENT_WITHIN_MS);
     } else {
       await insertWorkflowTasks(trx, [sendMessageTask(wabaId, id)], START_WITHIN_MS);
     }
     return id;
   });
+}
+
+/** A request as it is stored. */
+export function newMessage(
+  stored: Pick<NewOutboundMessage, 'id' | 'wabaId' | 'conversationId' | 'apiKeyId' | 'upstreamPath'>,
+  request: MessageToSend,
+  recipient: Recipient,
+): NewOutboundMessage {
+  const { reaction } = request as { reaction?: { message_id: string } };
+  const content = upstreamPayload(request, stored.id);
+  const whole: unknown = JSON.parse(content);
+  const mediaIds = new Set(mediaUsesOf(whole).flatMap(({ uuid }) => uuid ?? []));
+  return {
+    ...stored,
+    phoneNumberId: request.phoneNumberId,
+    type: String(typeOf(request)),
+    recipient: 'groupId' in recipient ? recipient.groupId : (recipient.waId ?? recipient.userId),
+    content,
+    contextId: request.context?.message_id ?? null,
+    targetId: reaction?.message_id ?? null,
+    mediaIds: [...mediaIds],
+    payment: orderPaymentOf(whole),
+  };
 }
 
 async function insertScheduledTask(

@@ -9,8 +9,8 @@ import {
   saveContacts,
 } from '../../customers/customers.ts';
 import { lockCustomers } from '../../customers/customers-lock.ts';
-import { actualPerson, contactIdOf, type Person } from '../../customers/person.ts';
-import { noteAliases } from '../../customers/phone-aliases.ts';
+import { actualPerson, contactIdsOf, type Person } from '../../customers/person.ts';
+import { actualPhones, noteAliases } from '../../customers/phone-aliases.ts';
 import { mergeCustomers } from '../messages.ts';
 
 export type Recipient = Person | { groupId: string };
@@ -41,6 +41,29 @@ export async function lockRecipientConversation(
   );
 }
 
+/**
+ * As `lockRecipientConversation`, of many people in their order, for messages that are sent later. With the lock of customers, so that no other
+ * transaction locks more than one of these conversations meanwhile.
+ */
+export async function lockConversationsOf(
+  trx: Transaction,
+  wabaId: string,
+  phoneNumberId: string,
+  people: readonly Person[],
+): Promise<string[]> {
+  await lockCustomers(trx, shardOf(wabaId));
+  const actual = await actualPhones(
+    trx,
+    people.map((person) => ({ wabaId, ...person })),
+  );
+  const contactIds = await contactIdsOf(trx, actual);
+  const partnerIds = [...new Set(contactIds)];
+  const pairs = partnerIds.map((partnerId) => ({ wabaId, phoneNumberId, partnerId }));
+  const opened = await openConversations(trx, 'contact', pairs, 'later');
+  const ids = new Map(opened.map(({ id, partnerId }) => [partnerId, id]));
+  return contactIds.map((contactId) => ids.get(contactId) ?? '');
+}
+
 async function openedConversation(
   trx: Transaction,
   kind: 'contact' | 'group',
@@ -59,7 +82,7 @@ async function openConversation(
   recipient: Person,
   activity: Activity,
 ): Promise<string> {
-  const partnerId = await contactIdOf(trx, wabaId, recipient);
+  const [partnerId = ''] = await contactIdsOf(trx, [{ wabaId, ...recipient }]);
   return await openedConversation(trx, 'contact', { wabaId, phoneNumberId, partnerId }, activity);
 }
 

@@ -10,22 +10,16 @@ import {
   queryValue,
 } from '../../../platform/postgres/sql.ts';
 import { RateLimitError, RequestError } from '../../../platform/request-input.ts';
-import { dropUnstarted, moveTask } from '../../../platform/temporal/workflow-tasks.ts';
+import { dropUnstarted, holdTasks, moveTask } from '../../../platform/temporal/workflow-tasks.ts';
 import { takeRoom } from './schedule-room.ts';
 import type { SendError } from './send-error.ts';
-import { scheduledSummary, sendWorkflowId } from './send-task.ts';
+import { SENT_WITHIN_MS, scheduledSummary, sendWorkflowId } from './send-task.ts';
 import { readSendTimes, type SendTimes } from './send-times.ts';
 
 const MOST_SCHEDULED = 100_000;
 const RETRY_AFTER_MS = 60_000;
 
-type NewSchedule = SendTimes & {
-  id: string;
-  wabaId: string;
-  phoneNumberId: string;
-  /** Its messages are few at a time, and no request brought them: they are not limited here. */
-  broadcastId?: string | null;
-};
+type NewSchedule = SendTimes & { id: string; wabaId: string; phoneNumberId: string };
 
 /** `database` is that of the transaction. Throws RateLimitError `too_many_scheduled`. */
 export async function insertSchedule(
@@ -33,23 +27,23 @@ export async function insertSchedule(
   database: Database,
   schedule: NewSchedule,
 ): Promise<void> {
-  const { wabaId, broadcastId = null } = schedule;
+  const { wabaId } = schedule;
   const count = async () =>
     (await queryValue<number>(
       trx,
       `select count(*)::integer from (select from scheduled_messages where waba_id = :wabaId and is_open limit ${MOST_SCHEDULED}) as open`,
       { wabaId },
     )) ?? 0;
-  if (broadcastId === null && !(await takeRoom(database, { wabaId, most: MOST_SCHEDULED }, count))) {
+  if (!(await takeRoom(database, { wabaId, most: MOST_SCHEDULED }, count))) {
     const most = MOST_SCHEDULED.toLocaleString('en-US');
     const message = `The WABA has ${most} scheduled messages already.`;
     throw new RateLimitError(message, RETRY_AFTER_MS, 'too_many_scheduled');
   }
   await execute(
     trx,
-    `insert into scheduled_messages (message_id, waba_id, phone_number_id, send_at, not_after, broadcast_id)
-     values (:id, :wabaId, :phoneNumberId, :sendAt, :notAfter, :broadcastId)`,
-    { ...schedule, broadcastId },
+    `insert into scheduled_messages (message_id, waba_id, phone_number_id, send_at, not_after)
+     values (:id, :wabaId, :phoneNumberId, :sendAt, :notAfter)`,
+    schedule,
   );
 }
 
@@ -63,6 +57,28 @@ export async function closeSchedule(trx: Transaction, messageId: string): Promis
 export async function reopenSchedule(trx: Transaction, messageId: string): Promise<void> {
   const text = 'update scheduled_messages set is_open = true, paced_at = null where message_id = :messageId';
   await execute(trx, text, { messageId });
+}
+
+/**
+ * Up to `limit` messages that a process sends itself and whose sending has not begun; `which` is SQL over `scheduled_messages sm`. Should this process
+ * die, their workflows go on with each within a minute.
+ */
+export async function takeOpen(
+  database: Database,
+  which: string,
+  bindings: Bindings,
+  limit: number,
+): Promise<string[]> {
+  const ids = await queryColumn<string>(
+    database,
+    `select sm.message_id from scheduled_messages sm
+       join workflow_tasks t on t.workflow_id = '${sendWorkflowId('')}' || sm.message_id
+      where sm.is_open and ${which} and t.starts = 0 and t.starts_at is null and t.next_start_at > now()
+      order by sm.message_id limit :limit`,
+    { ...bindings, limit },
+  );
+  await holdTasks(database, ids.map(sendWorkflowId), SENT_WITHIN_MS);
+  return ids;
 }
 
 /** SQL over `outbound_messages o` and `scheduled_messages sm`: how far a message is, for tenants. */

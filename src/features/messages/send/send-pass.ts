@@ -45,20 +45,21 @@ export async function paceOfPass(
 
 /**
  * Sends messages here, without a workflow each, and begins them in their order. One that has to wait, or to be tried again, is left to its own
- * workflow. Then, or when one has failed, no other begins. `messageOf` returns the id of a message; null: there is none to be sent.
+ * workflow. Then, or when one has failed, no other begins. `queue` returns the ids of the messages of some.
  */
 export async function sendInPass<Item>(
   tools: PassTools,
-  { wabaId, perSecond }: { wabaId: string; perSecond: number },
+  { wabaId }: { wabaId: string },
   items: readonly Item[],
-  messageOf: (item: Item) => Promise<string | null>,
-  { endsAtMs, signal, onMessage }: Pass,
+  queue: (some: readonly Item[]) => Promise<readonly string[]>,
+  { endsAtMs, signal, onMessage, perSecond }: Pass & { perSecond: number },
 ): Promise<PassEnd> {
   const lastAtMs = Math.min(endsAtMs, performance.now() + PASS_SECONDS * 1_000);
   const atATime = Math.min(MOST_AT_A_TIME, Math.max(1, Math.floor(perSecond * CALL_SECONDS)));
   const underWay = new Set<Promise<void>>();
   let end: PassEnd = 'through';
   let nextMs = performance.now();
+  const mayBegin = () => end === 'through' && !signal.aborted && performance.now() <= lastAtMs;
   const begin = (messageId: string) => {
     const run = { attempt: 1, signal, sitsOutMs: SITS_OUT_MS };
     const sending = sendOrLeave(tools, { wabaId, messageId }, run).then((one) => {
@@ -68,22 +69,26 @@ export async function sendInPass<Item>(
     underWay.add(sending);
   };
   try {
-    for (const item of items) {
-      if (underWay.size >= atATime) await Promise.race(underWay);
-      await sleep(nextMs - performance.now(), undefined, { signal }).catch(() => undefined);
-      if (end !== 'through' || signal.aborted || performance.now() > lastAtMs) break;
-      const messageId = await messageOf(item);
-      if (messageId !== null) {
+    for (let at = 0; at < items.length && mayBegin(); at += atATime) {
+      for (const messageId of await queue(items.slice(at, at + atATime))) {
+        if (underWay.size >= atATime) await Promise.race(underWay);
+        await sleep(Math.max(0, nextMs - performance.now()), undefined, { signal }).catch(() => undefined);
+        if (!mayBegin()) break;
         // Evenly, so that messages of others find the database and Temporal free between two of these.
         nextMs = Math.max(nextMs, performance.now()) + 1_000 / perSecond;
         begin(messageId);
+        onMessage();
       }
-      onMessage();
     }
   } finally {
     await Promise.all(underWay);
   }
   return end;
+}
+
+/** For what is queued already. */
+export async function asTheyAre(ids: readonly string[]): Promise<readonly string[]> {
+  return await Promise.resolve(ids);
 }
 
 /** Whatever keeps it from its end, its workflow shows and retries. */

@@ -1,13 +1,8 @@
-import type { Database, Transaction } from '../../../platform/postgres/database.ts';
-import { queryColumn, queryValue } from '../../../platform/postgres/sql.ts';
-import {
-  finishTask,
-  holdTasks,
-  insertWorkflowTasks,
-  type TaskKind,
-} from '../../../platform/temporal/workflow-tasks.ts';
-import { type Pass, type PassTools, paceOfPass, sendInPass } from './send-pass.ts';
-import { SENT_WITHIN_MS, sendWorkflowId } from './send-task.ts';
+import type { Transaction } from '../../../platform/postgres/database.ts';
+import { queryValue } from '../../../platform/postgres/sql.ts';
+import { finishTask, insertWorkflowTasks, type TaskKind } from '../../../platform/temporal/workflow-tasks.ts';
+import { takeOpen } from './scheduled-messages.ts';
+import { asTheyAre, type Pass, type PassTools, paceOfPass, sendInPass } from './send-pass.ts';
 
 /** A number's scheduled messages for one moment; `sendAt` in ISO 8601. */
 export type SharedMoment = { wabaId: string; phoneNumberId: string; sendAt: string };
@@ -54,7 +49,8 @@ export async function stepSharedMoment(
 ): Promise<{ sent: number; waitMs: number | null }> {
   const { database } = tools;
   const { perSecond, size } = await paceOfPass(tools, moment);
-  const ids = await takeOfMoment(database, moment, size);
+  const which = 'sm.waba_id = :wabaId and sm.send_at = :sendAt and sm.phone_number_id = :phoneNumberId';
+  const ids = await takeOpen(database, which, moment, size);
   if (ids.length === 0) {
     await database.transaction((trx) => finishTask(trx, sharedMomentId(moment)));
     return { sent: 0, waitMs: null };
@@ -64,28 +60,8 @@ export async function stepSharedMoment(
     sent += 1;
     pass.onMessage();
   };
-  const messageOf = (id: string) => Promise.resolve(id);
-  const end = await sendInPass(tools, { ...moment, perSecond }, ids, messageOf, { ...pass, onMessage });
+  const end = await sendInPass(tools, moment, ids, asTheyAre, { ...pass, onMessage, perSecond });
   return { sent, waitMs: end === 'waits' ? LOOK_AGAIN_MS : 0 };
 }
 
 const LOOK_AGAIN_MS = 1_000;
-
-/** The messages that are not left to their workflows. Should this process die, these go on with each within a minute. */
-async function takeOfMoment(
-  database: Database,
-  { wabaId, phoneNumberId, sendAt }: SharedMoment,
-  limit: number,
-): Promise<string[]> {
-  const ids = await queryColumn<string>(
-    database,
-    `select sm.message_id from scheduled_messages sm
-       join workflow_tasks t on t.workflow_id = '${sendWorkflowId('')}' || sm.message_id
-      where sm.waba_id = :wabaId and sm.send_at = :sendAt and sm.is_open and sm.phone_number_id = :phoneNumberId
-        and t.starts = 0 and t.starts_at is null and t.next_start_at > now()
-      order by sm.message_id limit :limit`,
-    { wabaId, phoneNumberId, sendAt, limit },
-  );
-  await holdTasks(database, ids.map(sendWorkflowId), SENT_WITHIN_MS);
-  return ids;
-}

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { listConversationMessages } from '../../../../src/features/messages/conversations/message-list.ts';
 import {
-  drawMessageId,
-  insertOutboundMessage,
+  drawMessageIds,
+  insertOutboundMessages,
 } from '../../../../src/features/messages/send/outbound-messages.ts';
 import {
   followPhoneAlias,
@@ -41,10 +41,11 @@ function inbound(n: number, waId: string, userId?: string): Buffer {
 async function outbound(database: Database, waId: string, holdMs = 0): Promise<string> {
   return await database.transaction(async (trx) => {
     const conversationId = await lockRecipientConversation(trx, WABA, NUMBER, { waId, userId: null });
-    const id = await drawMessageId(trx);
+    const [id = ''] = await drawMessageIds(trx, 1);
     const base = { id, wabaId: WABA, phoneNumberId: NUMBER, conversationId, type: 'text', content: '{}' };
-    const none = { contextId: null, targetId: null, mediaIds: [], payment: null };
-    await insertOutboundMessage(trx, { ...base, recipient: waId, ...none });
+    const none = { contextId: null, targetId: null, mediaIds: [], payment: null, apiKeyId: null };
+    const upstreamPath = 'messages';
+    await insertOutboundMessages(trx, [{ ...base, recipient: waId, ...none, upstreamPath }]);
     await new Promise((resolve) => setTimeout(resolve, holdMs));
     return conversationId;
   });
