@@ -50,7 +50,7 @@ const WAITING = new RegExp(
     'deliveries/(backlog-return|backlog-return-causes|dead-workers|session-workflow|stuck-workflow|workflow-ids)',
     'deliveries/temporal-(away|frozen)',
     'platform/temporal/connection',
-    'worker/deaf-worker',
+    'worker/(deaf-worker|idle-transactions)',
   ].join('|')})\\.test\\.ts$`,
 );
 
