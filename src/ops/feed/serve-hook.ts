@@ -52,11 +52,12 @@ export async function serveHook(tools: Serving, hook: ClaimedHook, claimedAtMs: 
   const run = { hook, leaseMs, deadlineMs: claimedAtMs + leaseMs };
   let next: HeldTenant | undefined;
   do {
-    if (!(await sendFeed(tools, run))) return;
+    if (!(await sendFeed(tools, run))) break;
     // Who had a turn is behind the others then; what is new in the feed goes before each turn.
     next = hook.held.find(({ dueAt }) => Date.parse(dueAt) <= Date.now());
-    if (next !== undefined && !(await sendHeld(tools, run, next))) return;
+    if (next !== undefined && !(await sendHeld(tools, run, next))) break;
   } while (next !== undefined && !tools.stopping.aborted);
+  // Also where there was no time left, so that nobody waits for its end; a lease that was lost is no longer ours to release.
   await releaseHook(database, hook, 0);
 }
 

@@ -1,9 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { claimHooks } from '../../../../src/ops/feed/hook-store.ts';
+import { serveHook } from '../../../../src/ops/feed/serve-hook.ts';
+import { leaseClockMs, leaseMsFor } from '../../../../src/platform/lease-clock.ts';
 import { execute, queryValue } from '../../../../src/platform/postgres/sql.ts';
 import { tablesHolding } from '../../../support/database-scan.ts';
-import { addEndpoint } from '../../../support/test-accounts.ts';
+import { silentLogger } from '../../../support/silent-logger.ts';
+import { addEndpoint, testSecretBox } from '../../../support/test-accounts.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 import {
   answer,
@@ -134,6 +138,24 @@ test('a hook that hangs holds up no other', async () => {
   const { name } = await tenantOf(ask);
   await eventually('the other has it', () => eventsAt('/crm').length, { is: 1 });
   expect(eventsAt('/crm')[0].tenant.externalId).toBe(name);
+});
+
+test('a hook for which no time was left is let go at once, and one that another worker has by now is left alone', async () => {
+  const { database } = api;
+  await addHook();
+  await tenantOf(ask);
+  const timeoutMs = 3_600_000;
+  const leaseMs = leaseMsFor(timeoutMs);
+  const sender = { send: () => Promise.reject(new Error('there was time')), close: async () => {} };
+  const stopping = new AbortController().signal;
+  const tools = { database, sender, secretBox: testSecretBox, timeoutMs, logger: silentLogger, stopping };
+  const late = leaseClockMs() - leaseMs;
+  const [first] = await claimHooks(database, leaseMs);
+  if (first === undefined) throw new Error('the hook is not due');
+  await serveHook(tools, first, late);
+  expect(await claimHooks(database, leaseMs)).toMatchObject([{ ref: 'crm' }]);
+  await serveHook(tools, first, late);
+  expect(await claimHooks(database, leaseMs)).toEqual([]);
 });
 
 test('a hook that fails for 3 days, or is gone, is disabled; enabled again it continues where it stopped', async () => {
