@@ -25,7 +25,7 @@ COPY docs ./docs
 COPY scripts ./scripts
 COPY site ./site
 COPY src ./src
-COPY dev/embedded/exclusive-lock.ts dev/embedded/process-identity.ts ./dev/embedded/
+COPY dev/embedded/exclusive-lock.ts dev/embedded/kept-files.ts dev/embedded/process-identity.ts ./dev/embedded/
 COPY test/support/openapi-document.ts test/support/silent-logger.ts ./test/support/
 RUN node scripts/docs-site.ts
 

@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { PROCESS_ENVIRONMENT, V8_FLAGS } from '../../../src/platform/config/process-options.ts';
+import { importsOf } from '../architecture/import-policy.ts';
 import { repositoryFile } from './compose-file.ts';
 
 const DOCKERFILE = repositoryFile('Dockerfile');
@@ -15,6 +16,16 @@ function copiedPaths(dockerfile: string): string[] {
   return [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, sources = '']) =>
     sources.split(' '),
   );
+}
+
+/** The files that a program loads, itself included; what is only a type is not loaded. */
+function loadedBy(program: string): Set<string> {
+  const loaded = new Set([program]);
+  for (const path of loaded) {
+    const text = readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
+    for (const { to, isType } of importsOf(path, text)) if (!isType && existsSync(to)) loaded.add(to);
+  }
+  return loaded;
 }
 
 describe('Dockerfile', () => {
@@ -29,6 +40,16 @@ describe('Dockerfile', () => {
       expect(existsSync(new URL(`../../../${path}`, import.meta.url)), path).toBe(true);
       expect(allowed).toContain(path);
     }
+  });
+
+  test('has all that the build of the documentation loads', () => {
+    const [stage = ''] = DOCKERFILE.split(/^FROM /m).filter((text) => text.includes('scripts/docs-site.ts'));
+    const copied = copiedPaths(stage);
+    const loaded = [...loadedBy('scripts/docs-site.ts')];
+    expect(loaded.length).toBeGreaterThan(100);
+    expect(
+      loaded.filter((path) => !copied.some((one) => path === one || path.startsWith(`${one}/`))),
+    ).toEqual([]);
   });
 
   test('runs the Node.js version that the tests run on, in all stages', () => {
