@@ -2,6 +2,7 @@ import { newSecretToken, secretTokenHash } from '../../platform/crypto/secret-bo
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { checkRowId, RequestError } from '../../platform/request-input.ts';
 import { knownTenant } from '../accounts/accounts.ts';
+import { brandOf } from '../accounts/brands.ts';
 import { checkEmail } from '../mail/email-address.ts';
 import { type Mailer, queueMail } from '../mail/mails.ts';
 import {
@@ -95,7 +96,10 @@ export async function makeLink(
   const { email, role, userId } = link;
   const path = `/portal/invitations/${token}`;
   if (mailer !== null) {
-    const about = { role, businessName, by: actor.name, expiresAt, url: `${mailer.publicUrl}${path}` };
+    const product = (await brandOf(trx, link.tenantId)).name ?? 'Heliograph';
+    // People know the operator's program by its product.
+    const by = actor.isPlatformKey === true ? product : actor.name;
+    const about = { role, businessName, product, by, expiresAt, url: `${mailer.publicUrl}${path}` };
     const kind = role === null ? ('password_link' as const) : ('invitation' as const);
     await queueMail(trx, mailer, { kind, userId, recipient: email, ...linkMail(about) });
   }

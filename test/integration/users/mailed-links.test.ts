@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { setBrand } from '../../../src/features/accounts/brands.ts';
 import type { NewMail } from '../../../src/features/mail/mails.ts';
 import { MAIL_CONTENT } from '../../../src/features/mail/mails.ts';
 import { acceptInvitation, invitationBehind, inviteUser } from '../../../src/features/users/invitations.ts';
@@ -56,6 +57,33 @@ test('an invitation goes to its address and is accepted by the link in the e-mai
   const shown = await inviteUser({ database }, maker, { ...given, email: 'b@store.example' });
   expect(shown.isMailed).toBe(false);
   expect(await mailsOf(database)).toHaveLength(1);
+});
+
+test('an e-mail has the name of the portal, and one that a program had sent names no platform key', async () => {
+  const { database } = await testDatabase();
+  const { tenantId } = await freshTenant(database);
+  const brand = (name: string, of: string | null) =>
+    database.transaction(
+      async (trx) => await setBrand({ database: trx, actor: OPERATOR_COMMAND }, of, { name }),
+    );
+  await brand('Relay', null);
+  await brand('Acme Messaging', tenantId);
+  const program = { ...OPERATOR_COMMAND, name: 'platform key 3', isPlatformKey: true };
+  const maker: Authority = { actor: program, tenantId: null, userId: null };
+  const given = { email: 'asha@store.example', role: 'admin', tenantId };
+  await inviteUser({ database, mailer }, maker, given);
+  await inviteUser({ database, mailer }, maker, {
+    email: 'o@gateway.example',
+    role: 'operator',
+    tenantId: null,
+  });
+  const mails = await mailsOf(database);
+  expect(mails.map(({ subject }) => subject)).toEqual([
+    'Invitation to Fixture Store at Acme Messaging',
+    'Invitation to Relay',
+  ]);
+  expect(mails[0]?.text).toContain('Acme Messaging invites you to Fixture Store at Acme Messaging (gateway');
+  expect(JSON.stringify(mails)).not.toMatch(/Heliograph|platform key/);
 });
 
 test('a password that was set by a mailed link is the owner’s own', async () => {

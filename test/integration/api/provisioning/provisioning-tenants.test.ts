@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest';
 import { freshTenant } from '../../../support/test-accounts.ts';
-import { addConversation, apiOfFile, WABA } from '../api-harness.ts';
+import { addConversation, apiOfFile, testConfig, WABA } from '../api-harness.ts';
 import { errorOf, fresh, platformClient, tenantOf } from './platform-client.ts';
 
-const api = apiOfFile();
+const EVENT_DAYS = 40;
+const api = apiOfFile(async () => ({
+  config: testConfig({ HELIOGRAPH_RETENTION_EVENTS_DAYS: String(EVENT_DAYS) }),
+}));
 
 const KEY = { name: 'shop server', scopes: ['send', 'manage_webhooks'] };
 
@@ -112,6 +115,9 @@ test('quotas are set and taken away, and never above what the installation allow
   });
   expect((await ask('GET', `/tenants/${name}`)).body.quotas.mediaDays).toBe(90);
   expect((await ask('PUT', policy, { mediaDays: null })).body.mediaDays).toBe(null);
+  // What the installation has holds where the tenant has nothing.
+  const { eventDays } = (await ask('GET', `/tenants/${name}`)).body.quotas;
+  expect([eventDays, (await ask('PUT', policy, {})).body.eventDays]).toEqual([EVENT_DAYS, null]);
   expect(errorOf(await ask('PUT', policy, { eventDays: 36_000 }))).toEqual([
     400,
     'invalid_parameter',

@@ -103,6 +103,8 @@ test('ways back lead to the product only', async () => {
     'https://evil.example/',
     'http://crm.example/',
     'https://crm.example@evil.example/',
+    'https://asha@crm.example/',
+    'https://:secret@crm.example/',
     'x',
     '',
   ]) {

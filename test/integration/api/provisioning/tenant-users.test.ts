@@ -83,6 +83,16 @@ test('another role of an invitation makes another link, and of a user ends the s
   expect(await listed()).toMatchObject([{ role: 'member' }]);
 });
 
+test('another address of an invitation makes another one, and the link before opens nothing', async () => {
+  const { put, listed } = await world();
+  const [one, other] = [newAddress(), newAddress()];
+  const first = await put('u_1', one);
+  expect((await put('u_1', other)).status).toBe(201);
+  const dead = await openBrowser(api.app).get(first.body.inviteUrl.slice(PUBLIC_URL.length));
+  expect(dead.statusCode).toBe(404);
+  expect(await listed()).toMatchObject([{ userRef: 'u_1', email: other }]);
+});
+
 test('an invitation that is removed opens nothing', async () => {
   const { ask, users, put } = await world();
   const { body } = await put('u_1', newAddress());
