@@ -11,6 +11,7 @@ import { setAccessToken } from '../src/features/accounts/wabas.ts';
 import { apiKeyHints, hashApiKey, newApiKey } from '../src/features/keys/api-key.ts';
 import { insertApiKey } from '../src/features/keys/api-key-store.ts';
 import { SYSTEM } from '../src/platform/audit/audit.ts';
+import { readCpuMs } from './process-usage.ts';
 import { percentilesOf } from './report/percentiles.ts';
 import { seedTargets } from './stack/seed.ts';
 import { startStack } from './stack/stack.ts';
@@ -191,10 +192,14 @@ type Times = { own: number[]; other: number[] };
 const alone: Times = { own: [], other: [] };
 const beside: Times = { own: [], other: [] };
 
-async function measure(into: Times, own: Sender, other: Sender): Promise<void> {
+/** Returns the CPU time that each process took meanwhile, in ms. */
+async function measure(into: Times, own: Sender, other: Sender): Promise<Record<string, number>> {
+  const before = readCpuMs(stack.pids());
   const [ofOwn, ofOther] = await Promise.all([singles(own), singles(other)]);
   into.own.push(...ofOwn);
   into.other.push(...ofOther);
+  const after = Object.entries(readCpuMs(stack.pids()));
+  return Object.fromEntries(after.map(([name, ms]) => [name, ms - (before[name] ?? 0)]));
 }
 
 let isMet = true;
@@ -206,16 +211,21 @@ try {
   const [own, other] = [await addNumber(1), await addNumber(2)];
   await measure({ own: [], other: [] }, own, other);
   for (let turn = 1; turn <= turns; turn += 1) {
-    await measure(alone, own, other);
+    const cpuAlone = await measure(alone, own, other);
     const end = await begin(own);
     // Until it leaves at its pace.
     await sleep(5_000);
     const before = upstream.accepted;
-    await measure(beside, own, other);
+    const cpuBeside = await measure(beside, own, other);
     const perSecond = (upstream.accepted - before) / seconds - 2 * rate;
     log(
       `turn ${turn}: ${perSecond.toFixed(1)} messages of the ${values.beside} per second beside the singles`,
     );
+    const cpu = Object.entries(cpuBeside).map(([name, ms]) => {
+      const more = (ms - (cpuAlone[name] ?? 0)) / (perSecond * seconds);
+      return `${name} ${more.toFixed(2)}`;
+    });
+    log(`turn ${turn}: CPU time of each of them in ms: ${cpu.join(', ')}`);
     await end();
     await untilQuiet();
   }

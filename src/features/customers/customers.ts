@@ -1,6 +1,6 @@
 import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query, queryValue } from '../../platform/postgres/sql.ts';
+import { execute, query, queryColumn, queryValue } from '../../platform/postgres/sql.ts';
 import { moveMember } from './groups.ts';
 import { gatherOptOuts } from './kept-opt-outs.ts';
 
@@ -261,6 +261,25 @@ export async function noteLaterMessage(
       where id = (select coalesce(merged_into, id) from conversations where id = :conversationId)`,
     { conversationId, messageId },
   );
+}
+
+/**
+ * As `noteLaterMessage`, of several conversations. Returns those that it is noted of: what another transaction has locked is left, for waiting for several could deadlock.
+ */
+export async function noteLaterMessages(
+  database: Database,
+  sent: readonly { conversationId: string; messageId: string }[],
+): Promise<Set<string>> {
+  const noted = await queryColumn<string>(
+    database,
+    `update conversations c set last_message_at = clock_timestamp(), last_later_at = clock_timestamp(), last_later_id = free.message_id
+       from (select v.id, g.message_id
+               from unnest(:conversationId::bigint[], :messageId::bigint[]) as g (id, message_id) join conversations v on v.id = g.id
+              where v.merged_into is null for update of v skip locked) as free
+      where c.id = free.id returning c.id`,
+    columnsOf(sent, 'conversationId', 'messageId'),
+  );
+  return new Set(noted);
 }
 
 export async function noteCalls(

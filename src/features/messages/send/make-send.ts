@@ -8,10 +8,12 @@ import {
 } from '../../accounts/access-tokens.ts';
 import { noteLaterMessage } from '../../customers/customers.ts';
 import { pausedForToken } from '../broadcasts/pause-for-token.ts';
+import { beginAtOnce } from './begin-at-once.ts';
 import { pathAfterRefusal } from './marketing-path.ts';
 import { withUpstreamMedia } from './message-content.ts';
 import { endedMeanwhile } from './opted-out.ts';
 import { requeueMessage, type SendTurn, takeSendTurn } from './outbound-messages.ts';
+import type { PassShare } from './pass-share.ts';
 import { followPhoneAlias } from './recipient-conversations.ts';
 import {
   recordAccepted,
@@ -24,6 +26,7 @@ import {
 } from './record-send.ts';
 import { refusedByNow } from './refused-by-now.ts';
 import { reopenSchedule } from './scheduled-messages.ts';
+import { SHARE } from './scheduled-turn.ts';
 import { loggedSendError, type SendError, sendErrorText } from './send-error.ts';
 import { numberPace, sendRetryDelayMs } from './send-pacing.ts';
 import { judgeSend, type SendVerdict, unknownOutcome } from './send-verdict.ts';
@@ -47,7 +50,7 @@ const PAUSED_WAIT_MS = 5_000;
 const RECORDING_MS = 5_000;
 
 /** `sitsOutMs`: longer waits for a turn are for another attempt. */
-export type SendRun = Pick<UploadRun, 'attempt' | 'signal'> & { sitsOutMs: number };
+export type SendRun = Pick<UploadRun, 'attempt' | 'signal'> & { sitsOutMs: number; pass?: PassShare };
 
 /** What the attempts of a process share. */
 export function makeSendMemory() {
@@ -60,7 +63,8 @@ export async function makeSend(
   input: SendMessageInput,
   run: SendRun & ReturnType<typeof makeSendMemory>,
 ): Promise<SendResult> {
-  const token = await openAccessToken(tools, input.wabaId).catch((error: unknown) => {
+  const open = () => openAccessToken(tools, input.wabaId);
+  const token = await (run.pass?.token(open) ?? open()).catch((error: unknown) => {
     if (error instanceof AccessTokenProblem) return error;
     throw error;
   });
@@ -74,7 +78,7 @@ export async function makeSend(
         : await failQueued(tools, input, error, 'a message cannot be sent without its file');
     }
     case 'send':
-      return await attempt(tools, input, turn, { token, categories: run.categories });
+      return await attempt(tools, input, turn, { ...run, token });
     case 'ended':
       return await failQueued(tools, input, turn.error, 'a scheduled message is not sent any more');
     case 'wait':
@@ -102,7 +106,7 @@ export async function giveUpSend(tools: SendMessageTools, input: SendMessageInpu
 async function waitForTurn(
   tools: SendMessageTools,
   input: SendMessageInput,
-  { signal, sitsOutMs }: SendRun,
+  { signal, sitsOutMs, pass }: SendRun,
 ): Promise<SendTurn> {
   const { database, sending } = tools;
   const limits = {
@@ -110,6 +114,14 @@ async function waitForTurn(
     retryMs: sending.retryHours * HOUR_MS,
     messagesPerSecond: sending.messagesPerSecond,
   };
+  if (pass !== undefined) {
+    const perSecond = pass.perSecond / SHARE;
+    const begun = await beginAtOnce(database, input, { ...limits, perSecond });
+    if (begun !== null) {
+      await sleep(Math.max(0, begun.waitMs));
+      return begun.turn;
+    }
+  }
   for (;;) {
     const turn = await takeSendTurn(database, input.wabaId, input.messageId, limits);
     if (turn.kind !== 'wait' || turn.waitMs > sitsOutMs) return turn;
@@ -117,43 +129,61 @@ async function waitForTurn(
   }
 }
 
+type Leaving = { token: string; categories: TemplateCategories; pass?: PassShare };
+
+/** Why a message whose turn has come is not sent after all; null: it is. */
+async function endedByNow(
+  { database, sender }: SendMessageTools,
+  input: SendMessageInput,
+  turn: Extract<SendTurn, { kind: 'send' }>,
+  { token, categories, pass }: Leaving,
+): Promise<SendError | null> {
+  const sent = { ...input, ...turn };
+  const refused = turn.isScheduled ? await refusedByNow(database, sent, pass?.findTemplate) : null;
+  if (refused !== null || turn.isWanted) return refused;
+  return await endedMeanwhile(database, sent, (template) =>
+    categories.categoryOf(input.wabaId, template, async () => ({ client: sender, token })),
+  );
+}
+
 /** The call under way is never cut short: its answer is worth waiting for, also while the worker stops. */
 async function attempt(
   tools: SendMessageTools,
   input: SendMessageInput,
   turn: Extract<SendTurn, { kind: 'send' }>,
-  { token, categories }: { token: string; categories: TemplateCategories },
+  leaving: Leaving,
 ): Promise<SendResult> {
   const { database, sender, sending, logger } = tools;
-  const { phoneNumberId, upstreamPath, payloadJson, upstreamMedia } = turn;
-  const ended =
-    (turn.isScheduled ? await refusedByNow(database, { ...input, ...turn }) : null) ??
-    (await endedMeanwhile(database, { ...input, ...turn }, (template) =>
-      categories.categoryOf(input.wabaId, template, async () => ({ client: sender, token })),
-    ));
+  const { token, pass } = leaving;
+  const { phoneNumberId, upstreamPath, payloadJson, upstreamMedia, conversationId } = turn;
+  const ended = await endedByNow(tools, input, turn, leaving);
   if (ended !== null) {
     await untilRecorded(() => recordFailed(database, input, ended));
     return { outcome: 'failed', summary: sendErrorText(ended) };
   }
-  if (turn.isScheduled) await noteLaterMessage(database, turn.conversationId, input.messageId);
+  const note = () => noteLaterMessage(database, conversationId, input.messageId);
+  if (turn.isScheduled && pass === undefined) await note();
   const payload = upstreamMedia.size === 0 ? payloadJson : withUpstreamMedia(payloadJson, upstreamMedia);
   const first = await sender.sendMessage(phoneNumberId, payload, token, upstreamPath);
   const other = await pathAfterRefusal(database, turn, first);
   const outcome = other === null ? first : await sender.sendMessage(phoneNumberId, payload, token, other);
   await forgetRefusedMedia(tools, turn, outcome);
   const verdict = judgeSend(outcome, { ...turn, retryMs: turn.retryMs ?? sending.retryHours * HOUR_MS });
+  // What a pass has accepted is noted with others.
+  if (pass !== undefined && verdict.kind !== 'accepted') await note();
   if (outcome.kind === 'refused' && isTokenError(outcome) && 'error' in verdict) {
     await tryNoteTokenRefused(tools, input, verdict.error.message);
     if (await pausedForToken(tools, input, { token, of: turn.broadcast }))
       return await goBackIntoPause(tools, input, turn, verdict.error);
   }
   switch (verdict.kind) {
-    case 'accepted':
-      await untilRecorded(() =>
-        recordAccepted(database, input, { ...verdict, waId: phoneOf(verdict.waId, turn) }),
-      );
+    case 'accepted': {
+      const accepted = { ...verdict, waId: phoneOf(verdict.waId, turn) };
+      if (pass === undefined) await untilRecorded(() => recordAccepted(database, input, accepted));
+      else await pass.accepted({ ...input, ...accepted, conversationId });
       await followAlias(tools, input, turn.recipient, verdict.waId);
       return { outcome: 'accepted', summary: 'Upstream accepted it.' };
+    }
     case 'again':
       return await goBack(tools, input, turn, verdict);
     case 'failed':

@@ -105,6 +105,8 @@ export type SendTurn =
       retryMs: number | null;
       /** Of its broadcast as it leaves; null within: it is of none. */
       broadcast: { runningSince: Date | null };
+      /** It was looked whether its customer wants it. */
+      isWanted?: true;
     }
   /** Upstream has to be given these files of ours first. */
   | { kind: 'media'; missing: readonly string[]; phoneNumberId: string; ageMs: number }
@@ -258,31 +260,29 @@ export async function requeueMessage(
 
 export type AcceptedMessage = { upstreamId: string; messageStatus: string | null; waId: string | null };
 
-/** Also after `unknown`: a late answer is better than none. False: too late. */
-export async function acceptMessage(
+/** Also after `unknown`: a late answer is better than none. One that has ended otherwise stays as it is. */
+export async function acceptMessages(
   trx: Transaction,
-  { wabaId, messageId }: Omit<SendAttempt, 'attempt'>,
-  accepted: AcceptedMessage,
-): Promise<boolean> {
-  const changed = await execute(
-    trx,
-    `update outbound_messages
-        set state = 'accepted', upstream_id = :upstreamId, upstream_status = :messageStatus, wa_id = :waId, error = null,
-            sending_until = null, finished_at = now()
-      where message_id = :messageId and waba_id = :wabaId and state in ('sending', 'unknown')`,
-    { ...accepted, messageId, wabaId },
-  );
-  if (changed === 0) return false;
+  wabaId: string,
+  messages: readonly (AcceptedMessage & { messageId: string })[],
+): Promise<void> {
   await execute(
     trx,
-    `update messages m
+    `with given as (
+       select *, row_number() over (partition by upstream_id order by id) as nth
+         from unnest(:messageId::bigint[], :upstreamId::text[], :messageStatus::text[], :waId::text[]) as g (id, upstream_id, status, wa_id)),
+     accepted as (
+       update outbound_messages o
+          set state = 'accepted', upstream_id = g.upstream_id, upstream_status = g.status, wa_id = g.wa_id, error = null,
+              sending_until = null, finished_at = now()
+         from given g where o.message_id = g.id and o.waba_id = :wabaId and o.state in ('sending', 'unknown') returning g.*)
+     update messages m
         set sent_at = now(),
-            upstream_id = (select :upstreamId where not exists (
-              select 1 from messages o where o.phone_number_id = m.phone_number_id and o.upstream_id = :upstreamId))
-      where id = :messageId and waba_id = :wabaId and upstream_id is null`,
-    { ...accepted, messageId, wabaId },
+            upstream_id = (select a.upstream_id where a.nth = 1 and not exists (
+              select 1 from messages o where o.phone_number_id = m.phone_number_id and o.upstream_id = a.upstream_id))
+       from accepted a where m.id = a.id and m.waba_id = :wabaId and m.upstream_id is null`,
+    { wabaId, ...columnsOf(messages, 'messageId', 'upstreamId', 'messageStatus', 'waId') },
   );
-  return true;
 }
 
 /** False when the message is not in one of `from` any more. */

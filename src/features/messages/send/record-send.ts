@@ -1,15 +1,16 @@
 import { publishEvents } from '../../../engine/deliveries/publish.ts';
 import type { Database, Transaction } from '../../../platform/postgres/database.ts';
 import { retryBriefly } from '../../../platform/temporal/activity-kit.ts';
-import { finishTask } from '../../../platform/temporal/workflow-tasks.ts';
+import { deleteTasks, finishTask } from '../../../platform/temporal/workflow-tasks.ts';
 import { noteProblems, UNPAID_CODE, unpaidReport } from '../../accounts/upstream-problems.ts';
+import { noteLaterMessage, noteLaterMessages } from '../../customers/customers.ts';
 import { noteRefusedRecipient, OPTED_OUT_CODE } from '../../customers/opt-outs.ts';
 import { findThread } from '../conversations/thread.ts';
 import { localMessageId } from '../messages.ts';
 import { recordStatuses } from '../statuses.ts';
 import {
   type AcceptedMessage,
-  acceptMessage,
+  acceptMessages,
   endMessage,
   type FailedMessage,
   findFailedMessage,
@@ -38,8 +39,32 @@ export async function recordAccepted(
   accepted: AcceptedMessage,
 ): Promise<void> {
   await database.transaction(async (trx) => {
-    await acceptMessage(trx, input, accepted);
-    await finish(trx, input);
+    await acceptMessages(trx, input.wabaId, [{ ...input, ...accepted }]);
+    await finish(trx, [input.messageId]);
+  });
+}
+
+/** One that upstream accepted, and whose conversation does not say yet that it was sent. */
+export type NewlyAccepted = AcceptedMessage & { messageId: string; conversationId: string };
+
+export async function recordAllAccepted(
+  database: Database,
+  wabaId: string,
+  messages: readonly NewlyAccepted[],
+): Promise<void> {
+  const latest = [...new Map(messages.map((one) => [one.conversationId, one])).values()];
+  const noted = await noteLaterMessages(database, latest);
+  await Promise.all(
+    latest
+      .filter(({ conversationId }) => !noted.has(conversationId))
+      .map(({ conversationId, messageId }) => noteLaterMessage(database, conversationId, messageId)),
+  );
+  await database.transaction(async (trx) => {
+    await acceptMessages(trx, wabaId, messages);
+    await finish(
+      trx,
+      messages.map(({ messageId }) => messageId),
+    );
   });
 }
 
@@ -51,7 +76,7 @@ export async function recordUnknown(
 ): Promise<void> {
   await database.transaction(async (trx) => {
     await endMessage(trx, input, { state: 'unknown', from, error: JSON.stringify(error) });
-    await finish(trx, input);
+    await finish(trx, [input.messageId]);
   });
 }
 
@@ -75,7 +100,7 @@ export async function recordFailed(
       if (isOthersThread) await end(['failed'], { ...error, isOthersThread });
       await publishFailure(trx, input, message, error);
     }
-    if (ended || !from.includes('queued')) await finish(trx, input);
+    if (ended || !from.includes('queued')) await finish(trx, [input.messageId]);
     return ended;
   });
 }
@@ -113,10 +138,10 @@ export async function recordOver(database: Database, input: SendMessageInput): P
   await database.transaction((trx) => finishTask(trx, sendWorkflowId(input.messageId)));
 }
 
-async function finish(trx: Transaction, input: SendMessageInput): Promise<void> {
-  await finishTask(trx, sendWorkflowId(input.messageId));
+async function finish(trx: Transaction, messageIds: readonly string[]): Promise<void> {
+  await deleteTasks(trx, messageIds.map(sendWorkflowId));
   // Wakes outcome-waiter.ts when the transaction commits.
-  trx.notify('heliograph_sends', input.messageId);
+  for (const id of messageIds) trx.notify('heliograph_sends', id);
 }
 
 async function publishFailure(

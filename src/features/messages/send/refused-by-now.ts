@@ -1,4 +1,5 @@
 import type { Database } from '../../../platform/postgres/database.ts';
+import type { findTemplate } from '../../accounts/templates.ts';
 import { isWindowOpen } from '../conversations/conversations.ts';
 import type { SendError } from './send-error.ts';
 import { lookAtTemplate } from './sent-template.ts';
@@ -11,10 +12,11 @@ import { typeOf } from './upstream-payload.ts';
 export async function refusedByNow(
   database: Database,
   { wabaId, conversationId, payloadJson }: { wabaId: string; conversationId: string; payloadJson: string },
+  find?: typeof findTemplate,
 ): Promise<SendError | null> {
   const message = JSON.parse(payloadJson) as Record<string, unknown>;
   if (typeOf(message) === 'template') {
-    const { problem } = await lookAtTemplate(database, wabaId, message);
+    const { problem } = await lookAtTemplate(database, wabaId, message, find);
     return problem === null ? null : { code: problem.code, message: problem.message, upstream: null };
   }
   if (message.recipient_type === 'group' || message.category !== undefined) return null;

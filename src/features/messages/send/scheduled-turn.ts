@@ -29,7 +29,7 @@ type Schedule = {
 export const SHARE = 0.7;
 
 /** The row of their pace; no recipient has this name. */
-const SCHEDULED = '*';
+export const SCHEDULED = '*';
 
 const SUSPENSION_LOOK_MS = 60_000;
 const PAUSE_LOOK_MS = 5_000;

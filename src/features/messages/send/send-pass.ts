@@ -2,7 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { returnTasks } from '../../../platform/temporal/workflow-tasks.ts';
 import { listNumberPaces, paceOfNumber } from '../../accounts/number-pace.ts';
+import { drawTurns } from './begin-at-once.ts';
 import type { SendResult, SendRun } from './make-send.ts';
+import { makePassShare } from './pass-share.ts';
 import type { SendMessageInput } from './record-send.ts';
 import { SHARE } from './scheduled-turn.ts';
 import { sendWorkflowId } from './send-task.ts';
@@ -23,6 +25,8 @@ export type PassEnd = 'through' | 'failed' | 'waits';
 
 /** Longer than a turn is away at the pace of the number, shorter than what a pause or upstream's own limit asks for. */
 const SITS_OUT_MS = 3_000;
+/** Longer than the turns of others that send many from the number, some at a time. */
+const FAR_MS = 5_000;
 /** Calls of upstream that take this long do not slow a pass down. */
 const CALL_SECONDS = 0.5;
 const MOST_AT_A_TIME = 100;
@@ -49,7 +53,7 @@ export async function paceOfPass(
  */
 export async function sendInPass<Item>(
   tools: PassTools,
-  { wabaId }: { wabaId: string },
+  { wabaId, phoneNumberId }: { wabaId: string; phoneNumberId: string },
   items: readonly Item[],
   queue: (some: readonly Item[]) => Promise<readonly string[]>,
   { endsAtMs, signal, onMessage, perSecond }: Pass & { perSecond: number },
@@ -58,10 +62,15 @@ export async function sendInPass<Item>(
   const atATime = Math.min(MOST_AT_A_TIME, Math.max(1, Math.floor(perSecond * CALL_SECONDS)));
   const underWay = new Set<Promise<void>>();
   let end: PassEnd = 'through';
-  let nextMs = performance.now();
-  const mayBegin = () => end === 'through' && !signal.aborted && performance.now() <= lastAtMs;
+  const { database } = tools;
+  const run = {
+    attempt: 1,
+    signal,
+    sitsOutMs: SITS_OUT_MS,
+    pass: makePassShare(database, wabaId, perSecond),
+  };
+  const mayBegin = () => end === 'through' && !signal.aborted;
   const begin = (messageId: string) => {
-    const run = { attempt: 1, signal, sitsOutMs: SITS_OUT_MS };
     const sending = sendOrLeave(tools, { wabaId, messageId }, run).then((one) => {
       if (end !== 'waits') end = one === 'through' ? end : one;
       underWay.delete(sending);
@@ -69,15 +78,23 @@ export async function sendInPass<Item>(
     underWay.add(sending);
   };
   try {
-    for (let at = 0; at < items.length && mayBegin(); at += atATime) {
-      for (const messageId of await queue(items.slice(at, at + atATime))) {
+    for (let at = 0; at < items.length && mayBegin() && performance.now() <= lastAtMs; at += atATime) {
+      const ids = await queue(items.slice(at, at + atATime));
+      // Evenly, so that messages of others find the database and Temporal free between two of these.
+      const turns = await drawTurns(database, { phoneNumberId, perSecond }, ids);
+      const drawnAtMs = performance.now();
+      const far = turns.filter(({ waitMs }) => waitMs > FAR_MS).map(({ id }) => id);
+      for (const { id, waitMs } of turns.slice(0, turns.length - far.length)) {
         if (underWay.size >= atATime) await Promise.race(underWay);
-        await sleep(Math.max(0, nextMs - performance.now()), undefined, { signal }).catch(() => undefined);
+        const leftMs = Math.max(0, drawnAtMs + waitMs - performance.now());
+        await sleep(leftMs, undefined, { signal }).catch(() => undefined);
         if (!mayBegin()) break;
-        // Evenly, so that messages of others find the database and Temporal free between two of these.
-        nextMs = Math.max(nextMs, performance.now()) + 1_000 / perSecond;
-        begin(messageId);
+        begin(id);
         onMessage();
+      }
+      if (far.length > 0) {
+        await leave(database, far);
+        end = 'waits';
       }
     }
   } finally {
@@ -101,9 +118,14 @@ async function sendOrLeave(
     const { outcome } = await send(input, run);
     return outcome === 'failed' ? 'failed' : 'through';
   } catch {
-    // Where the database is away, the task is due soon by itself.
-    await returnTasks(database, [sendWorkflowId(input.messageId)]).catch(() => undefined);
-    database.notify('heliograph_workflow_tasks');
+    await leave(database, [input.messageId]);
     return 'waits';
   }
+}
+
+/** Their workflows go on with them. */
+async function leave(database: Database, messageIds: readonly string[]): Promise<void> {
+  // Where the database is away, the tasks are due soon by themselves.
+  await returnTasks(database, messageIds.map(sendWorkflowId)).catch(() => undefined);
+  database.notify('heliograph_workflow_tasks');
 }

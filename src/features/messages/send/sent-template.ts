@@ -9,9 +9,10 @@ export async function lookAtTemplate(
   database: Database,
   wabaId: string,
   message: Readonly<Record<string, unknown>>,
+  find = findTemplate,
 ): Promise<{ problem: TemplateProblem | null; category?: string }> {
   if (typeOf(message) !== 'template') return { problem: null };
-  const template = await findTemplate(database, wabaId, namedTemplate(message.template));
+  const template = await find(database, wabaId, namedTemplate(message.template));
   if (template === null) return { problem: null };
   const { category } = template;
   return { problem: templateProblem(template, message.template), ...(category !== null && { category }) };
