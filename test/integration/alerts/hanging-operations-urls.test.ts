@@ -115,7 +115,9 @@ test('events of a hook wait for none of thousands of alerts at operations URLs t
     await hanging.close();
     await loop.stop();
   });
-  const ofNotices = () => noted.filter((text) => text.includes('alert_notices'));
+  /** But for looks at what is due, of which a slow machine makes more. */
+  const ofNotices = () =>
+    noted.filter((text) => /alert_notices|operations_url/.test(text) && !text.includes('skip locked'));
   const rename = async (name: string) => {
     noted.length = 0;
     const had = receiver.received.length;
@@ -126,8 +128,8 @@ test('events of a hook wait for none of thousands of alerts at operations URLs t
   await eventually('each hangs', () => hanging.received.length, { is: WABAS * AT_ONCE });
   for (let n = 0; n < 5; n += 1) {
     await rename(`Acme ${n}`);
-    // Looks for what is due alone: nothing is begun, and nothing ends.
-    expect(ofNotices().filter((text) => !text.includes('skip locked'))).toEqual([]);
+    // Nothing is begun, and nothing ends.
+    expect(ofNotices()).toEqual([]);
   }
   expect(hanging.received).toHaveLength(WABAS * AT_ONCE);
   expect(hanging.received.filter(({ answeredMs }) => answeredMs !== null)).toEqual([]);
@@ -136,8 +138,8 @@ test('events of a hook wait for none of thousands of alerts at operations URLs t
 
   hanging.answerAll();
   await rename('Acme after all');
-  // Their ends and what is begun then, once for each WABA, and a few looks.
-  expect(ofNotices().length).toBeLessThan(2 * WABAS + 20);
+  // Their ends, and what is begun then: at most one statement each for a WABA.
+  expect(ofNotices().length).toBeLessThanOrEqual(2 * WABAS);
 
   hanging.behave(answer(200));
   await eventually(
