@@ -1,0 +1,113 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { addRecipients } from '../../../../src/features/messages/broadcasts/broadcast-lines.ts';
+import { stepBroadcast } from '../../../../src/features/messages/broadcasts/broadcast-steps.ts';
+import { changeBroadcast, createBroadcast } from '../../../../src/features/messages/broadcasts/broadcasts.ts';
+import { makeSend, makeSendMemory, type SendRun } from '../../../../src/features/messages/send/make-send.ts';
+import { queueMessage } from '../../../../src/features/messages/send/queue-message.ts';
+import type { SendMessageInput } from '../../../../src/features/messages/send/record-send.ts';
+import { stepSharedMoment } from '../../../../src/features/messages/send/shared-moment.ts';
+import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
+import { openSendClient } from '../../../../src/platform/graph/graph-client.ts';
+import type { Database } from '../../../../src/platform/postgres/database.ts';
+import { execute, query } from '../../../../src/platform/postgres/sql.ts';
+import { silentLogger } from '../../../support/silent-logger.ts';
+import { testSecretBox } from '../../../support/test-accounts.ts';
+import { people, TEMPLATE, WHOLE_PASS } from '../broadcasts/broadcast-calls.ts';
+import { startSendingBase, textTo } from './sending-stack.ts';
+
+const MANY = 140;
+/** Of a moment: these have a workflow each. */
+const ALONE = 20;
+const PER_SECOND = 100;
+/** What a message needs alone, its share of what is done for many, and what a pass needs: 2.3 on a quiet machine; one by one it was more than 30. */
+const MOST_STATEMENTS = 10;
+
+/** Notes every statement, with those that begin and end a transaction. */
+function counting<Some extends Database>(database: Some, texts: string[]): Some {
+  return {
+    ...database,
+    raw: (text, bindings) => {
+      texts.push(text);
+      return database.raw(text, bindings);
+    },
+    transaction: (work) => {
+      texts.push('begin', 'commit');
+      return database.transaction((trx) => work(counting(trx, texts)));
+    },
+  };
+}
+
+/** A tenant, and what sends its messages in passes, with every statement of it in `texts`. */
+async function startPasses() {
+  const base = await startSendingBase();
+  onTestFinished(() => base.close());
+  const { config, database } = base;
+  const { wabaId, number } = await base.newTenant();
+  const pace = 'update phone_numbers set messages_per_second = :perSecond where waba_id = :wabaId';
+  await execute(database, pace, { perSecond: PER_SECOND, wabaId });
+  const texts: string[] = [];
+  const counted = counting(database, texts);
+  const { sending } = config;
+  const sender = openSendClient(config);
+  onTestFinished(() => sender.close());
+  const tools = { database: counted, secretBox: testSecretBox, sender, sending, logger: silentLogger };
+  const memory = makeSendMemory();
+  const send = (input: SendMessageInput, run: SendRun) =>
+    makeSend({ ...tools, objectStore: {} as never }, input, { ...run, ...memory });
+  return { ...base, wabaId, number, texts, passTools: { database: counted, sending, send } };
+}
+
+type Passes = Awaited<ReturnType<typeof startPasses>>;
+
+/** All that a pass has sent took few statements, and nothing is left to be done. */
+async function expectFewStatements({ database, wabaId, texts }: Passes): Promise<void> {
+  const states = `select distinct o.state, sm.is_open as open, v.last_later_id = o.message_id as noted
+    from outbound_messages o join scheduled_messages sm using (message_id) join messages m on m.id = o.message_id
+    join conversations v on v.id = m.conversation_id where o.waba_id = :wabaId and o.state <> 'queued'`;
+  expect(await query(database, states, { wabaId })).toEqual([
+    { state: 'accepted', open: false, noted: true },
+  ]);
+  const tasks = `select 1 from workflow_tasks where workflow_id like 'send/%' and starts_at is null`;
+  expect(await query(database, tasks)).toEqual([]);
+  const counts = Map.groupBy(texts, (text) => text.replaceAll(/\s+/g, ' ').slice(0, 80));
+  const ranked = [...counts].map(([text, all]) => `${all.length} ${text}`);
+  expect(texts.length / MANY, ranked.join('\n')).toBeLessThan(MOST_STATEMENTS);
+}
+
+test('a message of a broadcast takes few statements, because most are for many', async () => {
+  const passes = await startPasses();
+  const { database, wabaId, number, sent, passTools, texts } = passes;
+  const asking = { database, actor: SYSTEM };
+  const given = { name: 'Sale', phoneNumberId: number, template: TEMPLATE };
+  const { id } = await createBroadcast(asking, wabaId, given, { requestedBy: 'a test', limits: null });
+  const ids = { wabaId, broadcastId: id };
+  const everybody = people(MANY);
+  await addRecipients(asking, ids, everybody as never);
+  await changeBroadcast(asking, ids, 'start', null);
+  texts.length = 0;
+  // On a slow machine a pass ends before all have their turn.
+  while ((await sent()).length < MANY) await stepBroadcast(passTools, ids, WHOLE_PASS);
+  expect((await sent()).map(({ body }) => (body as { to: string }).to).toSorted()).toEqual(
+    everybody.map(({ to }) => to).toSorted(),
+  );
+  await expectFewStatements(passes);
+});
+
+test('one of many for a moment takes few statements too', async () => {
+  const passes = await startPasses();
+  const { database, wabaId, number, sent, passTools, texts } = passes;
+  const sender = { wabaId, keyId: null, maxMessagesPerDay: null, recipients: 'any' } as const;
+  const sendAt = new Date();
+  const schedule = async () => {
+    // Direct Send needs no open window.
+    const message = { phoneNumberId: number, ...textTo(), category: 'utility' };
+    const times = { sendAt, notAfter: null };
+    await queueMessage(database, sender, message as never, { key: null, times });
+  };
+  for (let n = 0; n < ALONE; n += 1) await schedule();
+  for (let n = 0; n < MANY; n += 20) await Promise.all(Array.from({ length: 20 }, schedule));
+  texts.length = 0;
+  const moment = { wabaId, phoneNumberId: number, sendAt: sendAt.toISOString() };
+  while ((await sent()).length < MANY) await stepSharedMoment(passTools, moment, WHOLE_PASS);
+  await expectFewStatements(passes);
+});
