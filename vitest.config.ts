@@ -49,6 +49,7 @@ const WAITING = new RegExp(
     'docs/docs-site',
     'deliveries/(backlog-return|backlog-return-causes|dead-workers|session-workflow|stuck-workflow|workflow-ids)',
     'deliveries/temporal-(away|frozen)',
+    'messages/broadcasts/broadcast-kills',
     'platform/temporal/connection',
     'worker/(deaf-worker|idle-transactions)',
   ].join('|')})\\.test\\.ts$`,
