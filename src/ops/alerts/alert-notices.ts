@@ -118,7 +118,8 @@ export type ClaimedNotice = {
   attempts: number;
 };
 
-const MOST_AT_ONCE = 8;
+/** Requests of a WABA, and of all in a process: each that hangs keeps a socket for as long as an answer may take. */
+const MOST_AT_ONCE = { ofWaba: 8, ofAll: 1_000 };
 
 /** What is due, a few of each WABA, and none of those that are busy: one URL that hangs holds up no other. */
 export async function claimNotices(
@@ -131,12 +132,13 @@ export async function claimNotices(
        select id from alert_notices join (
          select id, row_number() over (partition by waba_id order by due_at, id) as place from alert_notices
           where ${IS_DUE} and waba_id <> all (cast(:busy as text[]))) as placed using (id)
-        where place <= ${MOST_AT_ONCE} and ${IS_DUE}
+        where place <= :ofWaba and ${IS_DUE}
+        order by place, due_at limit greatest(0, :ofAll - :ofWaba * cardinality(cast(:busy as text[])))
           for update of alert_notices skip locked)
      update alert_notices a set due_at = clock_timestamp() + :leaseMs * interval '1 ms'
        from due where a.id = due.id
      returning a.id as uuid, a.waba_id as "wabaId", a.alert, a.body, a.attempts`,
-    { leaseMs, busy },
+    { leaseMs, busy, ...MOST_AT_ONCE },
   );
 }
 

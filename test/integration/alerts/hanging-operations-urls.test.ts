@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { newWebhookSecret } from '../../../src/engine/endpoint/webhook-signature.ts';
 import { renameTenant, saveWaba } from '../../../src/features/accounts/accounts.ts';
+import { claimNotices } from '../../../src/ops/alerts/alert-notices.ts';
 import { followConditions } from '../../../src/ops/alerts/alerts.ts';
 import { startHookSender } from '../../../src/ops/alerts/operations-sender.ts';
 import { OPERATIONS_SECRET } from '../../../src/ops/alerts/operations-url.ts';
@@ -151,6 +152,21 @@ test('events of a hook wait for none of thousands of alerts at operations URLs t
     },
     { is: WABAS * EACH },
   );
+});
+
+test('a process keeps at most 1,000 requests of alerts under way, however many operations URLs hang', async () => {
+  const { database } = await testDatabase();
+  const { tenantId } = await freshTenant(database);
+  const wabaIds = await addWabas(database, tenantId, 130, 'https://hangs.example');
+  await addNotices(database, wabaIds, 2 * AT_ONCE);
+  const claim = async (busy: number) =>
+    await claimNotices(database, { leaseMs: 60_000, busy: wabaIds.slice(0, busy) });
+  const first = await claim(0);
+  expect(first).toHaveLength(1_000);
+  // The first of each comes before the second of any.
+  expect(new Set(first.map(({ wabaId }) => wabaId)).size).toBe(130);
+  expect(await claim(130)).toHaveLength(0);
+  expect(await claim(124)).toHaveLength(AT_ONCE);
 });
 
 test('alerts cost two statements for a pass and one for each WABA, and two to be written', async () => {
