@@ -57,7 +57,7 @@ export async function serveHook(tools: Serving, hook: ClaimedHook, claimedAtMs: 
     next = hook.held.find(({ dueAt }) => Date.parse(dueAt) <= Date.now());
     if (next !== undefined && !(await sendHeld(tools, run, next))) break;
   } while (next !== undefined && !tools.stopping.aborted);
-  // Also where there was no time left, so that nobody waits for its end; a lease that was lost is no longer ours to release.
+  // Also where there was no time left, so that no worker waits for the end of the lease; one that was lost is no longer ours to release.
   await releaseHook(database, hook, 0);
 }
 
