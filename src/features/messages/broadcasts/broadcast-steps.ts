@@ -31,7 +31,7 @@ const PARTS = 200;
 const LEAST_PART = 100;
 
 /**
- * Sends the next recipients of a part their messages, as many as leave soon. Every recipient is a transaction, so a repetition goes on behind it.
+ * Sends the next recipients of a part their messages, as many as leave soon. Some recipients at a time are a transaction, so a repetition goes on behind them.
  * `upTo`: the last recipient of the part; null: there is no part yet. Null: there is no such broadcast.
  */
 export async function stepBroadcast(

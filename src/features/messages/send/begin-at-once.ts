@@ -69,8 +69,8 @@ export async function beginAtOnce(
          join wabas w on w.waba_id = o.waba_id join tenants t on t.id = w.tenant_id left join broadcasts b on b.id = sm.broadcast_id
         where o.message_id = :messageId and o.waba_id = :wabaId and o.state = 'queued' and o.attempts = 0
           and o.pair_at is null and o.number_at is null and o.media_ids is null
-          and sm.is_open and sm.paced_at is not null and sm.send_at <= clock_timestamp()
-          and coalesce(sm.not_after, sm.send_at + ${ms('retryMs')}) > clock_timestamp()
+          and sm.is_open and sm.paced_at is not null and sm.send_at <= (select clock_timestamp())
+          and coalesce(sm.not_after, sm.send_at + ${ms('retryMs')}) > (select clock_timestamp())
           and n.removed_at is null and t.suspended_at is null and (sm.broadcast_id is null or b.state = 'running')
           and not exists (${OPT_OUT_OF_CONVERSATION})
           for update of o, sm),
@@ -78,13 +78,13 @@ export async function beginAtOnce(
        insert into send_pacing as p (phone_number_id, recipient, free_at)
        select phone_number_id, recipient, clock_timestamp() + ${ms('pairMs')} from ready
        on conflict (phone_number_id, recipient) do update set free_at = greatest(p.free_at, clock_timestamp()) + ${ms('pairMs')}
-        where greatest(p.free_at, clock_timestamp()) + ${ms('pairMs')} - ${ms('pairAheadMs')} <= clock_timestamp()
+        where greatest(p.free_at, clock_timestamp()) + ${ms('pairMs')} - ${ms('pairAheadMs')} <= (select clock_timestamp())
        returning phone_number_id),
      number as (
        insert into send_pacing as p (phone_number_id, recipient, free_at)
        select phone_number_id, '', clock_timestamp() + ${ms('numberMs')} from pair
        on conflict (phone_number_id, recipient) do update set free_at = greatest(p.free_at, clock_timestamp()) + ${ms('numberMs')}
-        where p.free_at < clock_timestamp() + ${ms('withinMs')}
+        where p.free_at < (select clock_timestamp()) + ${ms('withinMs')}
        returning free_at - ${ms('numberMs')} as at),
      begun as (
        update outbound_messages o

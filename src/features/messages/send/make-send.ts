@@ -84,6 +84,8 @@ export async function makeSend(
     case 'wait':
       throw later(`Waits for ${turn.reason}.`, turn.waitMs);
     case 'under_way':
+      // Two passes overlap when the workflow of the first is ended: the attempt of the other records its end, and the task makes sure of it.
+      if (run.pass !== undefined) return { outcome: 'finished', summary: 'Another pass sends it.' };
       throw later('An attempt is under way elsewhere, or was lost with its worker.', turn.waitMs);
     case 'lost':
       return await endLost(tools, input);
