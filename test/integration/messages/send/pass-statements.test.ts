@@ -5,7 +5,7 @@ import { changeBroadcast, createBroadcast } from '../../../../src/features/messa
 import { makeSend, makeSendMemory, type SendRun } from '../../../../src/features/messages/send/make-send.ts';
 import { queueMessage } from '../../../../src/features/messages/send/queue-message.ts';
 import type { SendMessageInput } from '../../../../src/features/messages/send/record-send.ts';
-import { stepSharedMoment } from '../../../../src/features/messages/send/shared-moment.ts';
+import { type SharedMoment, stepSharedMoment } from '../../../../src/features/messages/send/shared-moment.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { openSendClient } from '../../../../src/platform/graph/graph-client.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
@@ -93,9 +93,8 @@ test('a message of a broadcast takes few statements, because most are for many',
   await expectFewStatements(passes);
 });
 
-test('one of many for a moment takes few statements too', async () => {
-  const passes = await startPasses();
-  const { database, wabaId, number, sent, passTools, texts } = passes;
+/** Messages for one moment, which has come; the first of them have a workflow each. */
+async function scheduleForNow({ database, wabaId, number }: Passes, many: number): Promise<SharedMoment> {
   const sender = { wabaId, keyId: null, maxMessagesPerDay: null, recipients: 'any' } as const;
   const sendAt = new Date();
   const schedule = async () => {
@@ -105,9 +104,24 @@ test('one of many for a moment takes few statements too', async () => {
     await queueMessage(database, sender, message as never, { key: null, times });
   };
   for (let n = 0; n < ALONE; n += 1) await schedule();
-  for (let n = 0; n < MANY; n += 20) await Promise.all(Array.from({ length: 20 }, schedule));
-  texts.length = 0;
-  const moment = { wabaId, phoneNumberId: number, sendAt: sendAt.toISOString() };
-  while ((await sent()).length < MANY) await stepSharedMoment(passTools, moment, WHOLE_PASS);
+  for (let n = 0; n < many; n += 20) await Promise.all(Array.from({ length: 20 }, schedule));
+  return { wabaId, phoneNumberId: number, sendAt: sendAt.toISOString() };
+}
+
+test('one of many for a moment takes few statements too', async () => {
+  const passes = await startPasses();
+  const moment = await scheduleForNow(passes, MANY);
+  passes.texts.length = 0;
+  while ((await passes.sent()).length < MANY) await stepSharedMoment(passes.passTools, moment, WHOLE_PASS);
+  await expectFewStatements(passes);
+});
+
+test('two passes that take the same messages send each once, and leave none to its workflow', async () => {
+  const passes = await startPasses();
+  const moment = await scheduleForNow(passes, 40);
+  while ((await passes.sent()).length < 40)
+    await Promise.all([1, 2].map(() => stepSharedMoment(passes.passTools, moment, WHOLE_PASS)));
+  const recipients = (await passes.sent()).map(({ body }) => (body as { to: string }).to);
+  expect(new Set(recipients).size).toBe(recipients.length);
   await expectFewStatements(passes);
 });
