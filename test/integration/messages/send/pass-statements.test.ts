@@ -123,5 +123,6 @@ test('two passes that take the same messages send each once, and leave none to i
     await Promise.all([1, 2].map(() => stepSharedMoment(passes.passTools, moment, WHOLE_PASS)));
   const recipients = (await passes.sent()).map(({ body }) => (body as { to: string }).to);
   expect(new Set(recipients).size).toBe(recipients.length);
-  await expectFewStatements(passes);
+  // Returned tasks are given to Temporal at once.
+  expect(passes.texts.filter((text) => /update workflow_tasks set starts =/.test(text))).toEqual([]);
 });
