@@ -66,10 +66,24 @@ function violations(received: WebhookReceiver['received']): string[] {
   return found;
 }
 
+/** On a busy machine Temporal opens it when thousands may have been delivered. */
+async function untilSessionIsOpen(): Promise<void> {
+  const other = await receivingTenant(store.database);
+  const shown = `select 1 from deliveries where endpoint_id = :id and workflow_id like 'delivery-session/%'`;
+  let n = 0;
+  await eventually('the loop has its workflow', async () => {
+    n += 1;
+    await insertBodies(store.database, [bodyOf(other.account, [textMessage(`wamid.OPEN-${n}`, 'hello')])]);
+    await eventually('it is delivered', () => openDeliveries(store.database, other), { is: 0 });
+    return (await query(store.database, shown, { id: other.endpoint.id })).length > 0;
+  });
+}
+
 const isQueueEmpty = async () => (await openDeliveries(store.database, tenant)) === 0;
 
 describe('the delivery loop', () => {
   test('carries a flood, shared by two processes, in order and once each, and shows it in its workflow', async () => {
+    await untilSessionIsOpen();
     await insertBodies(store.database, ladders(tenant, 400));
     await eventually('everything there', () => receiver.received.length >= 1_200);
     await eventually('everything settled', isQueueEmpty);
