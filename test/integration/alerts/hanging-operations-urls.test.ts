@@ -12,6 +12,7 @@ import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, queryValue } from '../../../src/platform/postgres/sql.ts';
 import { makeHttpSender } from '../../../src/platform/sender/http-sender.ts';
+import { notingStatements } from '../../support/noted-statements.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { freshTenant, testSecretBox } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
@@ -20,18 +21,6 @@ import { answer, eventually, startReceiver } from '../../support/webhook-receive
 /** Alerts of a WABA that may be under way at once. */
 const AT_ONCE = 8;
 const LONGER_THAN_THE_TEST_MS = 3_600_000;
-
-/** As `given`, and notes the statements. */
-function noting<Given extends Database>(given: Given, noted: string[]): Given {
-  return {
-    ...given,
-    raw: (text, bindings) => {
-      noted.push(text);
-      return given.raw(text, bindings);
-    },
-    transaction: (work) => given.transaction((trx) => work(noting(trx, noted))),
-  };
-}
 
 /** WABAs of one tenant, each with its operations URL below this one. */
 async function addWabas(database: Database, tenantId: string, count: number, url: string): Promise<string[]> {
@@ -108,7 +97,7 @@ test('events of a hook wait for none of thousands of alerts at operations URLs t
   await putHook(tools, 'crm', { url: `${receiver.url}/hook`, types: ['tenant.*'] });
   const noted: string[] = [];
   const loop = startHookSender({
-    ...sendingFor(noting<Database>(database, noted)),
+    ...sendingFor(notingStatements<Database>(database, noted)),
     alertScheduleMs: Array(10).fill(1_000),
   });
   onTestFinished(async () => {
@@ -177,7 +166,7 @@ test('alerts cost two statements for a pass and one for each WABA, and two to be
   const wabaIds = await addWabas(database, tenantId, 5, receiver.url);
   await addNotices(database, wabaIds, 20);
   const noted: string[] = [];
-  const tools = sendingFor(noting<Database>(database, noted));
+  const tools = sendingFor(notingStatements<Database>(database, noted));
   const pass = async () => {
     noted.length = 0;
     const [came, begun] = [receiver.received.length, await startNotices(tools, [])];

@@ -2,7 +2,7 @@ import type { Database } from '../../../platform/postgres/database.ts';
 import { RequestError } from '../../../platform/request-input.ts';
 import { finishTask } from '../../../platform/temporal/workflow-tasks.ts';
 import { cancelMessagesOf, countOpenOf, takeOpenOf } from '../send/broadcast-messages.ts';
-import { asTheyAre, type Pass, type PassTools, paceOfPass, sendInPass } from '../send/send-pass.ts';
+import { type Pass, type PassTools, paceOfPass, sendInPass } from '../send/send-pass.ts';
 import { endOfNextPart, isUnderWay, nextPending } from './broadcast-recipients.ts';
 import {
   type Broadcast,
@@ -59,7 +59,7 @@ export async function stepBroadcast(
   const page = upTo === null || room <= 0 ? [] : await nextPending(database, broadcast.id, room, upTo);
   if (left.length + page.length > 0) {
     const sends = { ...pass, perSecond };
-    const former = await sendInPass(tools, broadcast, left, asTheyAre, sends);
+    const former = await sendInPass(tools, broadcast, left, (queued) => queued, sends);
     const end = former === 'through' ? await sendToRecipients(tools, broadcast, page, sends) : former;
     return { broadcast, waitMs: end === 'waits' ? LOOK_AGAIN_MS : 0, nextUpTo: null };
   }

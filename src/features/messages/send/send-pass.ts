@@ -55,7 +55,7 @@ export async function sendInPass<Item>(
   tools: PassTools,
   { wabaId, phoneNumberId }: { wabaId: string; phoneNumberId: string },
   items: readonly Item[],
-  queue: (some: readonly Item[]) => Promise<readonly string[]>,
+  queue: (some: readonly Item[]) => readonly string[] | Promise<readonly string[]>,
   { endsAtMs, signal, onMessage, perSecond }: Pass & { perSecond: number },
 ): Promise<PassEnd> {
   const lastAtMs = Math.min(endsAtMs, performance.now() + PASS_SECONDS * 1_000);
@@ -101,11 +101,6 @@ export async function sendInPass<Item>(
     await Promise.all(underWay);
   }
   return end;
-}
-
-/** For what is queued already. */
-export async function asTheyAre(ids: readonly string[]): Promise<readonly string[]> {
-  return await Promise.resolve(ids);
 }
 
 /** Whatever keeps it from its end, its workflow shows and retries. */

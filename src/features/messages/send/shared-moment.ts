@@ -2,7 +2,7 @@ import type { Transaction } from '../../../platform/postgres/database.ts';
 import { queryValue } from '../../../platform/postgres/sql.ts';
 import { finishTask, insertWorkflowTasks, type TaskKind } from '../../../platform/temporal/workflow-tasks.ts';
 import { takeOpen } from './scheduled-messages.ts';
-import { asTheyAre, type Pass, type PassTools, paceOfPass, sendInPass } from './send-pass.ts';
+import { type Pass, type PassTools, paceOfPass, sendInPass } from './send-pass.ts';
 
 /** A number's scheduled messages for one moment; `sendAt` in ISO 8601. */
 export type SharedMoment = { wabaId: string; phoneNumberId: string; sendAt: string };
@@ -60,7 +60,7 @@ export async function stepSharedMoment(
     sent += 1;
     pass.onMessage();
   };
-  const end = await sendInPass(tools, moment, ids, asTheyAre, { ...pass, onMessage, perSecond });
+  const end = await sendInPass(tools, moment, ids, (queued) => queued, { ...pass, onMessage, perSecond });
   return { sent, waitMs: end === 'waits' ? LOOK_AGAIN_MS : 0 };
 }
 

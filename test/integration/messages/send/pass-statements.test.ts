@@ -10,6 +10,7 @@ import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { openSendClient } from '../../../../src/platform/graph/graph-client.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
+import { notingStatements } from '../../../support/noted-statements.ts';
 import { silentLogger } from '../../../support/silent-logger.ts';
 import { testSecretBox } from '../../../support/test-accounts.ts';
 import { people, TEMPLATE, WHOLE_PASS } from '../broadcasts/broadcast-calls.ts';
@@ -22,21 +23,6 @@ const PER_SECOND = 100;
 /** What a message needs alone, its share of what is done for many, and what a pass needs: 2.3 on a quiet machine; one by one it was more than 30. */
 const MOST_STATEMENTS = 10;
 
-/** Notes every statement, with those that begin and end a transaction. */
-function counting<Some extends Database>(database: Some, texts: string[]): Some {
-  return {
-    ...database,
-    raw: (text, bindings) => {
-      texts.push(text);
-      return database.raw(text, bindings);
-    },
-    transaction: (work) => {
-      texts.push('begin', 'commit');
-      return database.transaction((trx) => work(counting(trx, texts)));
-    },
-  };
-}
-
 /** A tenant, and what sends its messages in passes, with every statement of it in `texts`. */
 async function startPasses() {
   const base = await startSendingBase();
@@ -46,7 +32,7 @@ async function startPasses() {
   const pace = 'update phone_numbers set messages_per_second = :perSecond where waba_id = :wabaId';
   await execute(database, pace, { perSecond: PER_SECOND, wabaId });
   const texts: string[] = [];
-  const counted = counting(database, texts);
+  const counted = notingStatements<Database>(database, texts);
   const { sending } = config;
   const sender = openSendClient(config);
   onTestFinished(() => sender.close());
