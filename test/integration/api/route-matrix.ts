@@ -115,9 +115,25 @@ export function idMembers(schema: Schema | undefined): Map<string, (id: string) 
   );
 }
 
-/** An id of the same form that nothing has. */
+/** An id of the same form that nothing has: one for all ids of that form, whose day it keeps. */
 export function unknownIdLike(id: string): string {
   if (/^\d+$/.test(id)) return `8${'7'.repeat(id.length - 1)}`;
-  if (/^([a-z]+_[0-9a-f]{32}|[0-9a-f-]{36})$/.test(id)) return `${id.slice(0, -12)}${'f'.repeat(12)}`;
+  // The version of a UUID stays too.
+  const [, prefix, first, dash = '', version] =
+    /^([a-z]+_|)([0-9a-f]{8})(-?)[0-9a-f]{4}-?([0-9a-f])[0-9a-f]{3}-?[0-9a-f]{4}-?[0-9a-f]{12}$/.exec(id) ??
+    [];
+  if (first !== undefined)
+    return `${prefix}${[first, 'ffff', `${version}fff`, 'bfff', 'f'.repeat(12)].join(dash)}`;
   return [...id].reverse().join('');
+}
+
+/** Asks once for all ids that have one unknown id. */
+export function askedOnce<Found>(find: (id: string) => Promise<Found>): (id: string) => Promise<Found> {
+  const known = new Map<string, Promise<Found>>();
+  return (id) => {
+    const unknown = unknownIdLike(id);
+    const found = known.get(unknown) ?? find(unknown);
+    known.set(unknown, found);
+    return found;
+  };
 }
