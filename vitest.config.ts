@@ -16,14 +16,19 @@ const PATIENT = { testTimeout: 300_000, hookTimeout: 300_000 };
 /** Tests that compare times or fill the machine have it for themselves. */
 const TIMED = [
   'test/integration/api/provisioning/hook-beside-failing.test.ts',
-  'test/integration/deliveries/{unrecordable,dead-endpoint,hanging-endpoints,kill-worker,many-endpoints,delivery-loop,loop-pace,retry-storm}.test.ts',
+  'test/integration/deliveries/{dead-endpoint,hanging-endpoints,many-endpoints,delivery-loop,loop-pace,retry-storm}.test.ts',
   'test/integration/ingest/neighbours.test.ts',
-  'test/integration/api/body-costs.test.ts',
   'test/integration/portal/deliveries/page-times.test.ts',
-  'test/integration/messages/send/kill-processes.test.ts',
-  'test/integration/messages/broadcasts/broadcast-drill.test.ts',
   'test/integration/deployment/proxy-load.test.ts',
   'test/integration/messages/media/slow-readers.test.ts',
+];
+
+/** They take minutes, and hold whatever else the machine does: rows that are read, CPU of the process, processes that are killed. */
+const LONG = [
+  'test/integration/api/body-costs.test.ts',
+  'test/integration/deliveries/{unrecordable,kill-worker}.test.ts',
+  'test/integration/messages/send/kill-processes.test.ts',
+  'test/integration/messages/broadcasts/broadcast-drill.test.ts',
   'test/integration/worker/idle-plans.test.ts',
 ];
 
@@ -112,7 +117,17 @@ export default defineConfig({
           ...SIDE_BY_SIDE,
           name: 'integration',
           include: ['test/integration/**/*.test.ts'],
-          exclude: [...TIMED, ...PODS],
+          exclude: [...LONG, ...TIMED, ...PODS],
+        },
+      },
+      {
+        test: {
+          ...INTEGRATION,
+          name: 'long',
+          include: LONG,
+          maxWorkers: 2,
+          isolate: false,
+          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -122,7 +137,7 @@ export default defineConfig({
           include: [...TIMED, ...PODS],
           fileParallelism: false,
           isolate: false,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
       {
@@ -131,7 +146,7 @@ export default defineConfig({
           name: 'acceptance',
           include: ['test/acceptance/**/*.test.ts'],
           exclude: DRILLS,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
         },
       },
       {
@@ -139,7 +154,7 @@ export default defineConfig({
           ...ACCEPTANCE,
           name: 'drills',
           include: DRILLS,
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 4 },
         },
       },
     ],
