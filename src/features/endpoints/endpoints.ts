@@ -219,12 +219,9 @@ export async function endpointsOf(
 ): Promise<EndpointStatus[]> {
   await knownWaba(database, wabaId);
   const all = await listEndpoints(database, wabaId);
-  const endpoints = all.filter(({ id }) => BigInt(id) > BigInt(afterId)).slice(0, limit);
-  return await withWaiting(
-    database,
-    endpoints.map((endpoint) => endpointView(secretBox, endpoint)),
-    maxWaiting,
-  );
+  const page = all.filter(({ id }) => BigInt(id) > BigInt(afterId)).slice(0, limit);
+  const views = page.map((endpoint) => endpointView(secretBox, endpoint));
+  return await withWaiting(database, views, maxWaiting);
 }
 
 /** Throws RequestError: `invalid_value`, `unknown_endpoint`. */
@@ -333,20 +330,14 @@ function endpointView(secretBox: SecretBox, endpoint: Endpoint): EndpointView {
 
 function publicKeysOf(secretBox: SecretBox, endpoint: Endpoint): PublicKey[] | null {
   const { signingKeySealed, previousSigningKeySealed, previousSigningKeyExpiresAt } = endpoint;
-  const opened = (sealed: string | null, expiresAt: Date | null) =>
-    sealed === null || !signsWithKey(endpoint)
-      ? []
-      : [
-          {
-            publicKey: publicKeyOf(secretBox.open(sealed, ENDPOINT_SIGNING_KEY.place(endpoint.id))),
-            expiresAt,
-          },
-        ];
+  const opened = (sealed: string | null, expiresAt: Date | null): PublicKey[] => {
+    if (sealed === null || !signsWithKey(endpoint)) return [];
+    const signingKey = secretBox.open(sealed, ENDPOINT_SIGNING_KEY.place(endpoint.id));
+    return [{ publicKey: publicKeyOf(signingKey), expiresAt }];
+  };
   try {
-    return [
-      ...opened(signingKeySealed, null),
-      ...opened(previousSigningKeySealed, previousSigningKeyExpiresAt),
-    ];
+    const previous = opened(previousSigningKeySealed, previousSigningKeyExpiresAt);
+    return [...opened(signingKeySealed, null), ...previous];
   } catch (error) {
     if (error instanceof SecretBoxError) return null;
     throw error;

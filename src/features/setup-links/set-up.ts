@@ -86,15 +86,10 @@ async function see(
   database: Database,
   by: { token: string; nonceOf: NonceOf } | OwnLink,
 ): Promise<SetupVisit | null> {
-  const tokenHash = 'token' in by ? secretTokenHash(by.token) : null;
-  const which = 'id' in by ? { id: setupRowId(by.id) } : tokenHash === null ? null : { tokenHash };
-  const link = which === null ? null : await findSetupLink(database, which);
+  const link = await linkBy(database, 'token' in by ? by.token : by);
   const tenant = link === null ? null : await tenantOf(database, link.tenantId);
   if (link === null || tenant === null) return null;
-  const nonce = 'nonce' in by ? by.nonce : by.nonceOf(link.id);
-  // Ids can be guessed: by its id, only the browser that began sees a link.
-  if ('id' in by && !isOwnLink(link, nonce)) return null;
-  return visitOf(link, tenant, nonce);
+  return visitOf(link, tenant, 'token' in by ? by.nonceOf(link.id) : by.nonce);
 }
 
 async function tenantOf(database: Database, tenantId: string): Promise<TenantOfLink | null> {
@@ -223,10 +218,8 @@ async function changeAfterDialog(
   } catch (error) {
     if (!(error instanceof GraphError)) throw error;
     if (isRefusal('code', error)) {
-      return failedLogin(
-        'code_expired',
-        'Upstream did not take the answer of its dialog any more. Begin again.',
-      );
+      const message = 'Upstream did not take the answer of its dialog any more. Begin again.';
+      return failedLogin('code_expired', message);
     }
     return failedLogin('upstream_error', `Upstream refuses: ${error.message}`, error.code);
   }
