@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ENDPOINT_SECRET } from '../src/engine/endpoint/endpoint-secrets.ts';
-import { findEndpointSecret, listEndpoints, setEndpointUrl } from '../src/engine/endpoint/store.ts';
+import { findEndpointSecret, listEndpoints, saveEndpointOptions } from '../src/engine/endpoint/store.ts';
 import { createTenant, findWaba } from '../src/features/accounts/accounts.ts';
 import { addWaba } from '../src/features/accounts/wabas.ts';
 import { storeEndpoint } from '../src/features/endpoints/endpoints.ts';
@@ -266,7 +266,8 @@ async function usableEndpoint(
     const { id, secret } = await storeEndpoint(tools, wabaId, { url, description });
     return { endpointId: id, webhookSecret: secret };
   }
-  if (kept.url !== url) await setEndpointUrl(tools.database, wabaId, { id: kept.id, url });
+  const moved = { ...kept, url, urlSetByKey: null };
+  if (kept.url !== url) await tools.database.transaction((trx) => saveEndpointOptions(trx, wabaId, moved));
   const sealed = await findEndpointSecret(tools.database, wabaId, kept.id);
   if (sealed === null) throw new Error('a webhook endpoint vanished while it was read');
   return { endpointId: kept.id, webhookSecret: tools.secretBox.open(sealed, ENDPOINT_SECRET.place(kept.id)) };

@@ -181,22 +181,6 @@ export async function setEndpointMode(
   trx.notify('heliograph_endpoints', id);
 }
 
-/** Waiting deliveries go there too. False: the WABA has no such endpoint. */
-export async function setEndpointUrl(
-  database: Database,
-  wabaId: string,
-  change: { id: string; url: string },
-): Promise<boolean> {
-  const changed = await execute(
-    database,
-    `update webhook_endpoints set url = :url, url_set_at = now(), url_set_by_key = null,
-            version = version + 1, updated_at = now()
-      where waba_id = :wabaId and id = :id`,
-    { wabaId, ...change },
-  );
-  return changed === 1;
-}
-
 /** Until the transaction ends. False: the WABA has no such endpoint. */
 export async function lockEndpoint(trx: Transaction, wabaId: string, id: string): Promise<boolean> {
   const rows = await query(

@@ -15,16 +15,20 @@ export async function insertParts(database: Database, parts: readonly NewBody[])
     database,
     `insert into inbox (waba_id, shard, body, signed_for)
      select waba_id, shard, body, string_to_array(signed_for, '+')
-       from unnest(:wabaIds::text[], :shards::smallint[], :bodies::bytea[], :signedFors::text[])
+       from unnest(:bodyWabas::text[], :bodyShards::smallint[], :rawBodies::bytea[], :signedFor::text[])
             with ordinality as b (waba_id, shard, body, signed_for, n)
       order by n`,
-    {
-      wabaIds: parts.map(({ wabaId }) => wabaId),
-      shards: parts.map(({ shard }) => shard),
-      bodies: byteaArray(parts.map(({ body }) => body)),
-      signedFors: parts.map(({ signedFor }) => signedFor?.join('+') ?? null),
-    },
+    bodyColumns(parts),
   );
+}
+
+export function bodyColumns(bodies: readonly NewBody[]) {
+  return {
+    bodyWabas: bodies.map(({ wabaId }) => wabaId),
+    bodyShards: bodies.map(({ shard }) => shard),
+    rawBodies: byteaArray(bodies.map(({ body }) => body)),
+    signedFor: bodies.map(({ signedFor }) => signedFor?.join('+') ?? null),
+  };
 }
 
 export function wakeIntake(database: Database, shards: readonly number[]): void {
@@ -36,13 +40,9 @@ export type QuarantineNote = { path: string; reason: string };
 /** How far a body that needs several transactions is ingested, and what was quarantined of its items so far. */
 type PartlyTaken = { until: string; notes: QuarantineNote[] };
 
-export type InboxBody = {
+export type InboxBody = NewBody & {
   day: string;
   id: string;
-  shard: number;
-  wabaId: string;
-  body: Buffer;
-  signedFor: readonly string[] | null;
   /** The items that were quarantined when it was ingested before, null the first time. */
   notes: QuarantineNote[] | null;
   partly: PartlyTaken | null;
@@ -58,13 +58,11 @@ export type ShardLook = {
   fromDay: string;
 };
 
-function firstDayOf(looks: readonly ShardLook[]): string {
-  return looks.map(({ fromDay }) => fromDay).toSorted()[0] ?? '-infinity';
-}
-
-function parametersOf(looks: readonly ShardLook[]) {
+/** `-infinity` sorts before every day. */
+export function lookColumns(looks: readonly ShardLook[]) {
   const shards = looks.map(({ shard }) => shard);
-  return { shards, fromIds: looks.map(({ fromId }) => fromId), fromDay: firstDayOf(looks) };
+  const [fromDay = '-infinity'] = looks.map((look) => look.fromDay).toSorted();
+  return { shards, fromIds: looks.map(({ fromId }) => fromId), fromDay };
 }
 
 /**
@@ -88,7 +86,7 @@ export async function takeNewBodies(
         ) as oldest
       ) as own
       where look.shard = any (${HELD_SHARDS}) and own.before < :bytes order by own.id`,
-    { ...parametersOf(looks), bodies, bytes },
+    { ...lookColumns(looks), bodies, bytes },
   );
 }
 
@@ -109,7 +107,7 @@ export async function findOldestBodies(
                            where received_day >= cast(:fromDay as date) and state = 'new' and shard = look.shard
                              and id >= look.from_id
                            order by shard, id limit 1) as oldest`,
-    parametersOf(looks),
+    lookColumns(looks),
   );
 }
 
@@ -217,12 +215,8 @@ export async function replaceBodies(
   day: string,
   cut: readonly { id: string; rest: Buffer }[],
 ): Promise<void> {
-  for (const { id, rest } of cut)
-    await execute(trx, 'update inbox set body = :rest where received_day = :day and id = :id', {
-      rest,
-      day,
-      id,
-    });
+  const text = 'update inbox set body = :rest where received_day = :day and id = :id';
+  for (const { id, rest } of cut) await execute(trx, text, { rest, day, id });
 }
 
 /** Puts those bodies back before intake that are still in one of these states; returns how many. */

@@ -112,14 +112,8 @@ export async function findRunRoom(
   endpointIds: readonly string[],
   limits: { perEndpoint: number; overall: number } | null,
 ): Promise<Map<string, RunRoom>> {
-  const rows =
-    limits === null
-      ? await query<RunRoom>(trx, WITHOUT_ROOM, { endpointIds })
-      : await query<RunRoom>(trx, WITH_ROOM, {
-          perEndpoint: limits.perEndpoint,
-          overall: limits.overall,
-          endpointIds,
-        });
+  const text = limits === null ? WITHOUT_ROOM : WITH_ROOM;
+  const rows = await query<RunRoom>(trx, text, { ...limits, endpointIds });
   return new Map(rows.map((row) => [row.endpointId, row]));
 }
 

@@ -1,5 +1,5 @@
 import { PUBLISH_PARAMETERS, planPublishing, type StoredEvents } from '../../engine/deliveries/publish.ts';
-import type { NewBody } from '../../engine/inbox/bodies.ts';
+import { bodyColumns, lookColumns, type NewBody } from '../../engine/inbox/bodies.ts';
 import type { ClaimedDelivery } from '../../engine/queue/claim.ts';
 import type { DirectClaimer } from '../../engine/queue/enqueue.ts';
 import { messageKey } from '../../features/messages/messages.ts';
@@ -79,7 +79,8 @@ export async function ingestGuessed(
     ...parameters,
     locks: INGEST_LOCKS,
     waitMs: ways.waitMs,
-    ...shardColumns(shards),
+    ...lookColumns(shards.map(lookOf)),
+    epochs: shards.map(({ known }) => known),
     wabas: [...subscribers.keys()],
     endpoints: [...subscribers.values()].map((some) =>
       some.map(({ id, version, mode }) => `${id} ${version} ${mode}`).join(),
@@ -95,26 +96,6 @@ export async function ingestGuessed(
   const tookMs = performance.now() - startMs;
   for (const { floor } of shards) floor.looked({ tookMs, ids: [], firstDay: null });
   return published(database, row).claimed;
-}
-
-function shardColumns(shards: Guess['shards']) {
-  const looks = shards.map(lookOf);
-  const days = looks.map(({ fromDay }) => fromDay);
-  return {
-    shards: shards.map(({ shard }) => shard),
-    epochs: shards.map(({ known }) => known),
-    fromIds: looks.map(({ fromId }) => fromId),
-    fromDay: days.includes('-infinity') ? '-infinity' : (days.toSorted()[0] ?? '-infinity'),
-  };
-}
-
-function bodyColumns(bodies: readonly NewBody[]) {
-  return {
-    bodyWabas: bodies.map(({ wabaId }) => wabaId),
-    bodyShards: bodies.map(({ shard }) => shard),
-    rawBodies: byteaArray(bodies.map(({ body }) => body)),
-    signedFor: bodies.map(({ signedFor }) => signedFor?.join('+') ?? null),
-  };
 }
 
 function itemColumns(known: readonly KnownItem[]) {

@@ -8,19 +8,14 @@ const LOOKS = [...TABLE_LOOKS, ...WORKFLOW_LOOKS, ...FILE_LOOKS, ...LATER_LOOKS]
 
 /**
  * As after database, object store or Temporal was restored; with `fix`, what differs is fixed. Each step is small and complete in itself: who is
- * interrupted begins again. `onFinding` is called with each look as it ends.
+ * interrupted begins again.
  */
-export async function reconcile(
-  tools: ReconcileTools,
-  onFinding: (finding: Finding) => void = () => undefined,
-): Promise<Finding[]> {
+export async function reconcile(tools: ReconcileTools): Promise<Finding[]> {
   const findings: Finding[] = [];
   // A store that was lost as a whole has no bucket.
   if (tools.fix) await tools.objectStore.ensureBucket().catch(() => undefined);
   for (const look of LOOKS) {
-    const finding = await carryOut(look, tools);
-    findings.push(finding);
-    onFinding(finding);
+    findings.push(await carryOut(look, tools));
   }
   const fixed = findings.filter((finding) => finding.fixed > 0);
   if (fixed.length > 0) {

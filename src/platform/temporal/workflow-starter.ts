@@ -48,11 +48,8 @@ export function startWorkflowStarter(tools: WorkflowStarterTools): Loop {
         tasks.map((task) => startTask(tools, task, kinds.get(task.workflowType))),
       );
       const failed = tasks.filter((_, index) => starts[index]?.status === 'rejected');
-      if (failed.length > 0)
-        await returnTasks(
-          tools.database,
-          failed.map((task) => task.workflowId),
-        );
+      const failedIds = failed.map(({ workflowId }) => workflowId);
+      if (failedIds.length > 0) await returnTasks(tools.database, failedIds);
       const failure = starts.find((start) => start.status === 'rejected');
       if (failure !== undefined) throw failure.reason;
       return tasks.length >= BATCH;

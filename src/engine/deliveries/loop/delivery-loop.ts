@@ -197,8 +197,7 @@ export class DeliveryLoop {
       await releaseClaims(database, run.token, [delivery.deliveryId]);
       return AT_LIMIT;
     }
-    const claim = { ...delivery, ...known };
-    await this.#attemptAll([{ claim, attempt: this.#begin(claim.endpointId) }], run);
+    await this.#attemptAll(this.#beginAll([{ ...delivery, ...known }]), run);
     return null;
   }
 
@@ -214,7 +213,7 @@ export class DeliveryLoop {
     const run = newClaim(true);
     const options = { token: run.token, leaseMs: this.#leaseMs, limit };
     const claims = await claimProbes(this.#tools.database, options);
-    const begun = claims.map((claim) => ({ claim, attempt: this.#begin(claim.endpointId) }));
+    const begun = this.#beginAll(claims);
     for (const { attempt } of begun) this.#slots.probes.take(attempt);
     await this.#attemptAll(begun, run);
     return claims.length === limit;
@@ -259,8 +258,7 @@ export class DeliveryLoop {
     const claims = await claimDue(this.#tools.database, options);
     this.#due.took(shares, claims, limit);
     this.#full = claims.length >= limit;
-    const begun = claims.map((claim) => ({ claim, attempt: this.#begin(claim.endpointId) }));
-    await this.#attemptAll(begun, run);
+    await this.#attemptAll(this.#beginAll(claims), run);
     return claims.length > 0;
   }
 
@@ -275,6 +273,10 @@ export class DeliveryLoop {
     const { defaults, limiter, runs } = this.#tools;
     const mode = limiter.workflowsOf(endpointId) ?? defaults.workflows;
     return mode === 'always' && runs.mayStart();
+  }
+
+  #beginAll(claims: readonly ClaimedDelivery[]): Begun[] {
+    return claims.map((claim) => ({ claim, attempt: this.#begin(claim.endpointId) }));
   }
 
   #begin(endpointId: string): UnderWay {

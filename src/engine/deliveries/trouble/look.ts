@@ -5,6 +5,7 @@ import { query } from '../../../platform/postgres/sql.ts';
 import { publicDeliveryId } from '../../../platform/public-ids.ts';
 import type { EndpointMode } from '../../endpoint/endpoint-settings.ts';
 import { countDeliveredSince, recoveringSince } from '../../endpoint/recovery.ts';
+import type { Endpoint } from '../../endpoint/store.ts';
 import { type FailedAttempt, sampleTrouble, type TroubleSample } from '../../queue/trouble.ts';
 import { countWaiting, MAX_SHOWN_WAITING, shownCount, type WaitingDeliveries } from '../../queue/waiting.ts';
 
@@ -26,19 +27,8 @@ export type TroubleShown = {
   lookAgainMs: number | null;
 };
 
-type EndpointRow = {
-  id: string;
-  wabaId: string;
-  tenantId: string;
-  url: string;
-  mode: EndpointMode;
-  modeReason: string | null;
-  modeChangedAt: Date;
-  failingSince: Date | null;
-  recoveredAt: Date | null;
-  backlogDueAt: Date | null;
-  nextProbeAt: Date | null;
-};
+type EndpointRow = { tenantId: string } & Pick<Endpoint, 'id' | 'wabaId' | 'url' | 'mode' | 'modeReason'> &
+  Pick<Endpoint, 'modeChangedAt' | 'failingSince' | 'recoveredAt' | 'backlogDueAt' | 'nextProbeAt'>;
 
 type EndpointInTrouble = EndpointRow &
   TroubleSample & {

@@ -206,12 +206,9 @@ export type MessageMedia = {
   errorMessage: string | null;
 };
 
-function mediaColumns(alias: string): string {
-  return `${alias}.state as "mediaState", ${alias}.media_type as "mediaType",
-    coalesce(${alias}.mime_type, ${alias}.served_type) as "mimeType", ${alias}.caption,
-    ${alias}.file_name as "fileName", ${alias}.object_key as "objectKey", ${alias}.size_bytes as "sizeBytes",
-    ${alias}.sha256, ${alias}.error_code as "errorCode", ${alias}.error_message as "errorMessage"`;
-}
+const MEDIA_COLUMNS = `d.state as "mediaState", d.media_type as "mediaType",
+  coalesce(d.mime_type, d.served_type) as "mimeType", d.caption, d.file_name as "fileName", d.object_key as "objectKey",
+  d.size_bytes as "sizeBytes", d.sha256, d.error_code as "errorCode", d.error_message as "errorMessage"`;
 
 type ReceivedMedia = MessageMedia & { id: string; upstreamId: string };
 
@@ -223,7 +220,7 @@ export async function findReceivedMedia(
 ): Promise<ReceivedMedia | null> {
   return await queryOne<ReceivedMedia>(
     database,
-    `select m.id, coalesce(m.upstream_id, m.superseded_upstream_id) as "upstreamId", ${mediaColumns('d')}
+    `select m.id, coalesce(m.upstream_id, m.superseded_upstream_id) as "upstreamId", ${MEDIA_COLUMNS}
        from messages m join media d on d.message_id = m.id and d.waba_id = m.waba_id
       where m.waba_id = :wabaId and m.id = :messageId`,
     { wabaId, messageId },
@@ -262,7 +259,7 @@ export type ConversationMessage = {
 export const MESSAGE_COLUMNS = `m.id, coalesce(o.upstream_id, m.upstream_id, m.superseded_upstream_id) as "upstreamId", n.id as "supersededBy",
   m.conversation_id as "conversationId", m.phone_number_id as "phoneNumberId", m.direction, m.type,
   m.sent_at as "sentAt", m.created_at as "createdAt", m.read_at as "readAt", m.context_id as "contextId", r.id as "repliedId",
-  m.target_id as "targetId", m.group_sender as "groupSender", s.status, s.status_at as "statusAt", ${SHOWN_STATE} as "sendState", sm.send_at as "sendAt", sm.not_after as "notAfter", o.api_key_id as "apiKeyId", m.origin, ${mediaColumns('d')}`;
+  m.target_id as "targetId", m.group_sender as "groupSender", s.status, s.status_at as "statusAt", ${SHOWN_STATE} as "sendState", sm.send_at as "sendAt", sm.not_after as "notAfter", o.api_key_id as "apiKeyId", m.origin, ${MEDIA_COLUMNS}`;
 
 /** For MESSAGE_COLUMNS, over `messages m`: at most one row of each. */
 export const MESSAGE_JOINS = `
