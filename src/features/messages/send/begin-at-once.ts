@@ -3,15 +3,15 @@ import { query, queryOne } from '../../../platform/postgres/sql.ts';
 import { OPT_OUT_OF_CONVERSATION } from '../../customers/opt-outs.ts';
 import type { SendTurn, SendTurnLimits } from './outbound-messages.ts';
 import type { SendMessageInput } from './record-send.ts';
-import { SCHEDULED } from './scheduled-turn.ts';
-import { numberPace, PAIR_PACE } from './send-pacing.ts';
+import { SCHEDULED, SHARE } from './scheduled-turn.ts';
+import { evenPace, numberPace, PAIR_PACE } from './send-pacing.ts';
 
 /** SQL: so many milliseconds, by the name of their binding. */
 const ms = (name: string) => `cast(:${name} as double precision) * interval '1 millisecond'`;
 
 /**
- * Draws the turns of messages among the scheduled ones of their number, at `perSecond` and in their order; a turn that is still ahead is kept. Returns how
- * long until each, the next first.
+ * Draws the turns of messages among the scheduled ones of their number, which leaves in `perSecond`, and in their order; a turn that is still ahead is kept.
+ * Returns how long until each, the next first.
  */
 export async function drawTurns(
   database: Database,
@@ -39,7 +39,7 @@ export async function drawTurns(
              union all
              select message_id, paced_at from scheduled_messages where message_id = any (:ids::bigint[]) and is_open and paced_at >= now()) as turns
       order by paced_at, message_id`,
-    { ids, phoneNumberId, scheduled: SCHEDULED, intervalMs: numberPace(perSecond).intervalMs },
+    { ids, phoneNumberId, scheduled: SCHEDULED, intervalMs: evenPace(perSecond * SHARE).intervalMs },
   );
 }
 

@@ -26,9 +26,8 @@ import {
 } from './record-send.ts';
 import { refusedByNow } from './refused-by-now.ts';
 import { reopenSchedule } from './scheduled-messages.ts';
-import { SHARE } from './scheduled-turn.ts';
 import { loggedSendError, type SendError, sendErrorText } from './send-error.ts';
-import { numberPace, sendRetryDelayMs } from './send-pacing.ts';
+import { sendRetryDelayMs } from './send-pacing.ts';
 import { judgeSend, type SendVerdict, unknownOutcome } from './send-verdict.ts';
 import { makeTemplateCategories, type TemplateCategories } from './template-categories.ts';
 import {
@@ -117,8 +116,7 @@ async function waitForTurn(
     messagesPerSecond: sending.messagesPerSecond,
   };
   if (pass !== undefined) {
-    const perSecond = pass.perSecond / SHARE;
-    const begun = await beginAtOnce(database, input, { ...limits, perSecond });
+    const begun = await beginAtOnce(database, input, { ...limits, perSecond: pass.perSecond });
     if (begun !== null) {
       await sleep(Math.max(0, begun.waitMs));
       return begun.turn;
@@ -215,10 +213,8 @@ async function goBack(
   verdict: Extract<SendVerdict, { kind: 'again' }>,
 ): Promise<never> {
   const waitMs = sendRetryDelayMs(turn.attempt, verdict.retryAfterMs);
-  // The rate counts only from the end of the wait.
-  const pace = numberPace(1);
   const thisAttempt = { ...input, ...turn };
-  await untilRecorded(() => recordAgain(database, thisAttempt, verdict, { waitMs, numberPace: pace }));
+  await untilRecorded(() => recordAgain(database, thisAttempt, verdict, waitMs));
   throw later(sendErrorText(verdict.error), waitMs);
 }
 

@@ -5,7 +5,7 @@ import { type NewlyAccepted, recordAllAccepted, untilRecorded } from './record-s
 
 /** What the messages of a pass share, which lasts for seconds: what all of them read is read once, and what upstream accepted is recorded together. */
 export type PassShare = {
-  /** Of the number's pace, what is for scheduled messages. */
+  /** The pace of the number. */
   perSecond: number;
   token: (open: () => Promise<string>) => Promise<string>;
   findTemplate: typeof findTemplate;

@@ -19,7 +19,7 @@ import {
   type SendState,
 } from './outbound-messages.ts';
 import { type SendError, statusErrorOf } from './send-error.ts';
-import { holdBack, PAIR_PACE, type Pace } from './send-pacing.ts';
+import { HELD_BACK_PACE, holdBack, PAIR_PACE } from './send-pacing.ts';
 import { sendWorkflowId } from './send-task.ts';
 import type { SendVerdict } from './send-verdict.ts';
 
@@ -121,7 +121,7 @@ export async function recordAgain(
   database: Database,
   attempt: SendAttempt & { phoneNumberId: string; recipient: string },
   verdict: Extract<SendVerdict, { kind: 'again' }>,
-  { waitMs, numberPace }: { waitMs: number; numberPace: Pace },
+  waitMs: number,
 ): Promise<void> {
   const { phoneNumberId, recipient } = attempt;
   await database.transaction(async (trx) => {
@@ -129,7 +129,7 @@ export async function recordAgain(
     await requeueMessage(trx, attempt, { error: JSON.stringify(verdict.error), redrawPair });
     if (redrawPair) await holdBack(trx, { phoneNumberId, recipient }, PAIR_PACE, waitMs);
     if (verdict.holdBack === 'number') {
-      await holdBack(trx, { phoneNumberId, recipient: null }, numberPace, waitMs);
+      await holdBack(trx, { phoneNumberId, recipient: null }, HELD_BACK_PACE, waitMs);
     }
   });
 }

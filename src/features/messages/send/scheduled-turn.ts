@@ -2,7 +2,7 @@ import type { Transaction } from '../../../platform/postgres/database.ts';
 import { execute, queryOne } from '../../../platform/postgres/sql.ts';
 import { cancelOpen } from './scheduled-messages.ts';
 import type { SendError } from './send-error.ts';
-import { drawSendTime, numberPace } from './send-pacing.ts';
+import { drawSendTime, evenPace } from './send-pacing.ts';
 
 /** Why a scheduled message is not sent now; `retryMs`: how long it may be tried; null: as long as any message. */
 type Held =
@@ -100,7 +100,7 @@ async function drawTurn(trx: Transaction, { messageId, phoneNumberId }: Message,
   const { at, waitMs } = await drawSendTime(
     trx,
     { phoneNumberId, recipient: SCHEDULED },
-    numberPace(perSecond * SHARE),
+    evenPace(perSecond * SHARE),
   );
   const text = 'update scheduled_messages set paced_at = :at where message_id = :messageId';
   await execute(trx, text, { at, messageId });

@@ -52,10 +52,24 @@ function keyOf({ phoneNumberId, recipient }: Paced): { phoneNumberId: string; re
 /** One message in 6 seconds to one recipient; 45 at once are borrowed from later. */
 export const PAIR_PACE = { intervalMs: 6_000, burst: 45 };
 
-/** Evenly spaced over the second, so that upstream never counts more than it allows in any second. */
-export function numberPace(messagesPerSecond: number) {
+/** Evenly spaced over the second. */
+export function evenPace(messagesPerSecond: number): Pace {
   return { intervalMs: 1_000 / messagesPerSecond, burst: 1 };
 }
+
+const BURST_SECONDS = 1 / 40;
+
+/**
+ * Upstream never counts more than it allows in any second. Of a fast number some may leave together, so that a message does not wait for the one
+ * before it, as of a broadcast; what they leave early, the others leave later.
+ */
+export function numberPace(messagesPerSecond: number): Pace {
+  const burst = 1 + Math.floor(messagesPerSecond * BURST_SECONDS);
+  return { intervalMs: 1_000 / (messagesPerSecond - burst + 1), burst };
+}
+
+/** The pace of a number that holds back longest: the rate counts only from the end of the wait. */
+export const HELD_BACK_PACE = numberPace(1 / BURST_SECONDS);
 
 const LONGEST_WAIT_MS = 5 * 60_000;
 const FIRST_WAIT_MS = 1_000;

@@ -7,6 +7,7 @@ import type { SendResult, SendRun } from './make-send.ts';
 import { makePassShare } from './pass-share.ts';
 import type { SendMessageInput } from './record-send.ts';
 import { SHARE } from './scheduled-turn.ts';
+import { evenPace } from './send-pacing.ts';
 import { sendWorkflowId } from './send-task.ts';
 
 export type PassTools = {
@@ -35,7 +36,7 @@ const PASS_SECONDS = 5;
 const LEAST = 10;
 const MOST = 500;
 
-/** How many scheduled messages, and messages of broadcasts, leave a number in a second, and how many make up a pass. */
+/** How many messages leave a number in a second, and how many scheduled ones, or of a broadcast, make up a pass. */
 export async function paceOfPass(
   { database, sending }: PassTools,
   { wabaId, phoneNumberId }: { wabaId: string; phoneNumberId: string },
@@ -43,8 +44,8 @@ export async function paceOfPass(
   const numbers = await listNumberPaces(database, wabaId);
   const own = numbers.find((one) => one.phoneNumberId === phoneNumberId);
   const known = own ?? { messagesPerSecond: null, upstreamPerSecond: null };
-  const perSecond = SHARE * paceOfNumber(known, sending.messagesPerSecond);
-  return { perSecond, size: Math.min(MOST, Math.max(LEAST, Math.ceil(perSecond * PASS_SECONDS))) };
+  const perSecond = paceOfNumber(known, sending.messagesPerSecond);
+  return { perSecond, size: Math.min(MOST, Math.max(LEAST, Math.ceil(SHARE * perSecond * PASS_SECONDS))) };
 }
 
 /**
@@ -59,8 +60,11 @@ export async function sendInPass<Item>(
   { endsAtMs, signal, onMessage, perSecond }: Pass & { perSecond: number },
 ): Promise<PassEnd> {
   const lastAtMs = Math.min(endsAtMs, performance.now() + PASS_SECONDS * 1_000);
-  const atATime = Math.min(MOST_AT_A_TIME, Math.max(1, Math.floor(perSecond * CALL_SECONDS)));
+  const atATime = Math.min(MOST_AT_A_TIME, Math.max(1, Math.floor(SHARE * perSecond * CALL_SECONDS)));
   const underWay = new Set<Promise<void>>();
+  // After a delay they do not leave together, nor fill the pace of the number, which others would wait for.
+  const apartMs = evenPace(perSecond).intervalMs;
+  let nextAtMs = 0;
   let end: PassEnd = 'through';
   const { database } = tools;
   const run = {
@@ -86,9 +90,10 @@ export async function sendInPass<Item>(
       const far = turns.filter(({ waitMs }) => waitMs > FAR_MS).map(({ id }) => id);
       for (const { id, waitMs } of turns.slice(0, turns.length - far.length)) {
         if (underWay.size >= atATime) await Promise.race(underWay);
-        const leftMs = Math.max(0, drawnAtMs + waitMs - performance.now());
-        await sleep(leftMs, undefined, { signal }).catch(() => undefined);
+        const atMs = Math.max(drawnAtMs + waitMs, nextAtMs);
+        await sleep(Math.max(0, atMs - performance.now()), undefined, { signal }).catch(() => undefined);
         if (!mayBegin()) break;
+        nextAtMs = performance.now() + apartMs;
         begin(id);
         onMessage();
       }
