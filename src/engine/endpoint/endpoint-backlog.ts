@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query, queryColumn } from '../../platform/postgres/sql.ts';
+import { execute, hasRow, queryColumn } from '../../platform/postgres/sql.ts';
 
 const IS_BACK = `mode = 'open' and backlog_due_at <= (select clock_timestamp())`;
 
@@ -17,14 +17,9 @@ export async function findRecovered(database: Database, limit: number): Promise<
 
 /** False: the endpoint has failed again, or takes nothing any more. */
 export async function isRecovered(trx: Transaction, endpointId: string): Promise<boolean> {
-  const rows = await query(
-    trx,
-    `select 1 from endpoint_health where endpoint_id = :endpointId and ${IS_BACK}`,
-    {
-      endpointId,
-    },
-  );
-  return rows.length === 1;
+  return await hasRow(trx, `select 1 from endpoint_health where endpoint_id = :endpointId and ${IS_BACK}`, {
+    endpointId,
+  });
 }
 
 export async function noteBroughtForward(

@@ -1,6 +1,6 @@
 import { isSameTarget } from '../../platform/http/same-target.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query, queryOne, queryOnly, queryValue } from '../../platform/postgres/sql.ts';
+import { execute, hasRow, query, queryOne, queryOnly, queryValue } from '../../platform/postgres/sql.ts';
 import type { EndpointMode } from './endpoint-settings.ts';
 import { carryMode } from './former-columns.ts';
 import type { Kind } from './setting.ts';
@@ -183,12 +183,11 @@ export async function setEndpointMode(
 
 /** Until the transaction ends. False: the WABA has no such endpoint. */
 export async function lockEndpoint(trx: Transaction, wabaId: string, id: string): Promise<boolean> {
-  const rows = await query(
+  return await hasRow(
     trx,
     'select 1 from webhook_endpoints where waba_id = :wabaId and id = :id for no key update',
     { wabaId, id },
   );
-  return rows.length === 1;
 }
 
 /** The endpoint is locked, and where its order scope changes so are its lanes (order-scope.ts), which are empty. Each worker has limits of it. */
@@ -271,7 +270,7 @@ export async function renewVersions(trx: Transaction, wabaId: string): Promise<v
 
 /** Its queued deliveries are not touched. False: there is none. */
 export async function deleteEndpointRow(trx: Transaction, wabaId: string, id: string): Promise<boolean> {
-  const rows = await query(
+  return await hasRow(
     trx,
     `with gone as (delete from webhook_endpoints where waba_id = :wabaId and id = :id returning id),
           charts as (delete from endpoint_minutes using gone where endpoint_id = gone.id),
@@ -279,7 +278,6 @@ export async function deleteEndpointRow(trx: Transaction, wabaId: string, id: st
      select id from gone`,
     { wabaId, id },
   );
-  return rows.length === 1;
 }
 
 export type UrlSetByKey = {

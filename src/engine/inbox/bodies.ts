@@ -1,6 +1,6 @@
 import { byteaArray } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query } from '../../platform/postgres/sql.ts';
+import { execute, hasRow, query } from '../../platform/postgres/sql.ts';
 import { HELD_SHARDS } from './intake-lock.ts';
 import { shardOf } from './shards.ts';
 
@@ -236,11 +236,10 @@ export async function putBack(
 
 /** Whether intake has still to ingest a body of the WABA that came by then. */
 export async function hasNewBodies(database: Database, wabaId: string, until: Date): Promise<boolean> {
-  const rows = await query(
+  return await hasRow(
     database,
     `select 1 from inbox
       where state = 'new' and shard = :shard and waba_id = :wabaId and received_at <= :until limit 1`,
     { shard: shardOf(wabaId), wabaId, until },
   );
-  return rows.length > 0;
 }

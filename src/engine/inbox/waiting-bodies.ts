@@ -1,6 +1,6 @@
 import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query, queryValue } from '../../platform/postgres/sql.ts';
+import { execute, queryOnly, queryValue } from '../../platform/postgres/sql.ts';
 import { countQuarantined } from './quarantine-counts.ts';
 import { shardOf } from './shards.ts';
 
@@ -74,11 +74,10 @@ export async function refuseWaitingBodies(trx: Transaction, wabaId: string, aske
 export async function readWaitingBodies(
   database: Database,
 ): Promise<{ count: number; oldestAt: Date | null }> {
-  const [row] = await query<{ count: number; oldestAt: Date | null }>(
+  return await queryOnly<{ count: number; oldestAt: Date | null }>(
     database,
     `select count(*)::integer as count, min(waiting_since) as "oldestAt" from waiting_bodies where not refused`,
   );
-  return row ?? { count: 0, oldestAt: null };
 }
 
 export async function countWaitingBodies(database: Database, wabaId: string): Promise<number> {

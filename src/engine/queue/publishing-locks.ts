@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { query, queryValue } from '../../platform/postgres/sql.ts';
+import { query, queryOnly, queryValue } from '../../platform/postgres/sql.ts';
 
 /** Held, shared, while events are stored and their deliveries queued: it shows since when. */
 export const PUBLISHING_LOCK = 7_340_002;
@@ -26,13 +26,11 @@ const PUBLISHING_TRANSACTIONS = `select l.virtualtransaction from pg_locks l
  * hold the publishing lock and have not.
  */
 export async function openPublishers(database: Database): Promise<OpenPublishers> {
-  const [row] = await query<OpenPublishers>(
+  return await queryOnly<OpenPublishers>(
     database,
     `select cast(pg_snapshot_xmax(pg_current_snapshot()) as text) as xid, array(${PUBLISHING_TRANSACTIONS}) as transactions`,
     { lock: PUBLISHING_LOCK },
   );
-  if (row === undefined) throw new Error('the database did not tell its transactions');
-  return row;
 }
 
 export async function haveEnded(database: Database, { xid, transactions }: OpenPublishers): Promise<boolean> {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { query, queryValue } from '../../platform/postgres/sql.ts';
+import { query, queryColumn, queryValue } from '../../platform/postgres/sql.ts';
 import type { Claim } from './settle.ts';
 
 export type RemoveOptions = {
@@ -95,11 +95,8 @@ export async function dropWaiting(
   endpointId: string,
   options: DropOptions,
 ): Promise<Dropped> {
-  const [last] = await query<{ position: string }>(
-    database,
-    'select coalesce(max(position), 0) as position from delivery_queue',
-  );
-  const cut = { endpointId, upToPosition: last?.position ?? '0', ...options };
+  const last = await queryValue<string>(database, 'select max(position) from delivery_queue');
+  const cut = { endpointId, upToPosition: last ?? '0', ...options };
   let dropped = 0;
   // A lane whose head was settled meanwhile is left for the next pass, and what stepped aside during a pass may have
   // moved behind it: so the last pass is one that found nothing.
@@ -177,7 +174,7 @@ async function findDroppable(
  * into the index per endpoint.
  */
 export async function listGoneEndpoints(database: Database, limit: number): Promise<string[]> {
-  const rows = await query<{ id: string }>(
+  return await queryColumn<string>(
     database,
     `with recursive used as (
        (select endpoint_id as id from delivery_queue where state <> 'queued' order by endpoint_id limit 1)
@@ -191,5 +188,4 @@ export async function listGoneEndpoints(database: Database, limit: number): Prom
       limit :limit`,
     { limit },
   );
-  return rows.map(({ id }) => id);
 }

@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query, queryColumn } from '../../platform/postgres/sql.ts';
+import { execute, hasRow, query, queryColumn } from '../../platform/postgres/sql.ts';
 import { insertDeliveries, type NewDelivery } from './delivery-log.ts';
 import { enqueueDeliveries, wakeDispatcher } from './enqueue.ts';
 import { removeDeliveries } from './remove.ts';
@@ -52,12 +52,11 @@ export async function openReplayDeliveries(
 
 /** Whether a delivery of a replay waits for an endpoint: one of each lane is a head. */
 export async function hasReplayHeads(database: Database, endpointId: string): Promise<boolean> {
-  const rows = await query(
+  return await hasRow(
     database,
     `select 1 from delivery_queue where endpoint_id = :endpointId and state <> 'queued' and replay limit 1`,
     { endpointId },
   );
-  return rows.length > 0;
 }
 
 const IDS_AT_ONCE = 1_000;

@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { query } from '../../platform/postgres/sql.ts';
+import { query, queryOnly } from '../../platform/postgres/sql.ts';
 
 const WORKFLOW_PREFIX = 'endpoint/';
 
@@ -95,12 +95,11 @@ export async function byIndexesOnly<Result>(
 /** Looks at what waits for an endpoint; the cost is bounded however much that is. */
 export async function sampleTrouble(database: Database, endpointId: string): Promise<TroubleSample> {
   return await byIndexesOnly(database, async (trx) => {
-    const [[sample], nextRetries, failures] = await Promise.all([
-      query<Omit<TroubleSample, 'nextRetries' | 'failures'>>(trx, SAMPLE, { endpointId }),
+    const [sample, nextRetries, failures] = await Promise.all([
+      queryOnly<Omit<TroubleSample, 'nextRetries' | 'failures'>>(trx, SAMPLE, { endpointId }),
       query<TroubleSample['nextRetries'][number]>(trx, NEXT_RETRIES, { endpointId }),
       query<FailedAttempt>(trx, FAILURES, { endpointId }),
     ]);
-    if (sample === undefined) throw new Error('an aggregate without groups returned no row');
     return { ...sample, nextRetries, failures };
   });
 }

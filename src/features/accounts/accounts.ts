@@ -1,14 +1,13 @@
 import { type Audited, recordBy } from '../../platform/audit/audit.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query, queryOne } from '../../platform/postgres/sql.ts';
+import { execute, query, queryOne, queryOnly } from '../../platform/postgres/sql.ts';
 import { checkName, checkRowId, checkUpstreamId, RequestError } from '../../platform/request-input.ts';
 import { setNewTenantQuotas } from './new-tenant-quotas.ts';
 
 /** Adds a tenant and returns its id, the `userId` of the API. */
 export async function insertTenant(database: Database, businessName: string): Promise<string> {
   const text = 'insert into tenants (business_name) values (:businessName) returning id';
-  const [row] = await query<{ id: string }>(database, text, { businessName });
-  if (row === undefined) throw new Error('the tenant was not stored');
+  const row = await queryOnly<{ id: string }>(database, text, { businessName });
   return row.id;
 }
 

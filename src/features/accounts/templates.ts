@@ -1,7 +1,7 @@
 import type { ErasedTable } from '../../platform/erasing.ts';
 import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { deleteUpTo, execute, query } from '../../platform/postgres/sql.ts';
+import { deleteUpTo, execute, query, queryValue } from '../../platform/postgres/sql.ts';
 
 /** A message template as upstream last listed or reported it; null: it has not said. */
 export type MessageTemplate = {
@@ -120,8 +120,7 @@ export async function forgetDeletedTemplates(database: Database, limit: number):
 /** When the templates of a WABA were last listed; null: never. */
 export async function templatesListedAt(database: Database, wabaId: string): Promise<Date | null> {
   const text = 'select templates_listed_at as at from wabas where waba_id = :wabaId';
-  const [row] = await query<{ at: Date | null }>(database, text, { wabaId });
-  return row?.at ?? null;
+  return await queryValue<Date>(database, text, { wabaId });
 }
 
 export type TemplateSearch = Partial<Record<'name' | 'status' | 'category' | 'language', string>>;

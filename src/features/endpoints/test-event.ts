@@ -9,7 +9,7 @@ import { type Audited, recordChange } from '../../platform/audit/audit.ts';
 import type { CoreEventType } from '../../platform/event-type.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { openRateLimitStore } from '../../platform/postgres/rate-limit-store.ts';
-import { query } from '../../platform/postgres/sql.ts';
+import { queryOnly } from '../../platform/postgres/sql.ts';
 import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
 import { checkRowId, invalidValue, RateLimitError, RequestError } from '../../platform/request-input.ts';
 import { knownWaba } from '../accounts/accounts.ts';
@@ -169,8 +169,7 @@ export async function insertTestEvent(
 }
 
 async function nextTestEventId(database: Database): Promise<string> {
-  const [row] = await query<{ number: string }>(database, `select nextval('test_event_number') as number`);
-  if (row === undefined) throw new Error('the sequence gave no test event number');
+  const row = await queryOnly<{ number: string }>(database, `select nextval('test_event_number') as number`);
   return `test_${row.number}`;
 }
 

@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query, queryOne, queryValue } from '../../platform/postgres/sql.ts';
+import { execute, query, queryOne, queryOnly, queryValue } from '../../platform/postgres/sql.ts';
 import { type ApiKeyScope, DEFAULT_SCOPES } from './api-key.ts';
 import type { SendLimits } from './send-limits.ts';
 
@@ -64,7 +64,7 @@ export type NewApiKey = Partial<SendLimits> & {
 };
 
 export async function insertApiKey(database: Database, wabaId: string, key: NewApiKey): Promise<string> {
-  const [row] = await query<{ id: string }>(
+  const row = await queryOnly<{ id: string }>(
     database,
     `insert into api_keys (waba_id, name, key_hash, prefix, last_four, expires_at, scopes, allowed_networks,
                            max_messages_per_day, recipients, ref)
@@ -84,7 +84,6 @@ export async function insertApiKey(database: Database, wabaId: string, key: NewA
       ref: key.ref ?? null,
     },
   );
-  if (row === undefined) throw new Error('the API key was not stored');
   return row.id;
 }
 

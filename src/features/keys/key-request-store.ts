@@ -1,6 +1,6 @@
 import type { NamedIn } from '../../platform/erasing.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query, queryColumn, queryOne, queryValue } from '../../platform/postgres/sql.ts';
+import { execute, query, queryColumn, queryOne, queryOnly, queryValue } from '../../platform/postgres/sql.ts';
 import {
   finishTask,
   insertWorkflowTasks,
@@ -78,7 +78,7 @@ export async function insertKeyRequest(
   request: NewKeyRequest,
   { decideWithinDays, summary }: { decideWithinDays: number; summary: string },
 ): Promise<string> {
-  const [row] = await query<{ id: string }>(
+  const row = await queryOnly<{ id: string }>(
     trx,
     `insert into api_key_requests (tenant_id, waba_id, requester_id, requester, purpose, scopes, valid_days,
                                    replaces_key_id, overlap_hours, allowed_networks, max_messages_per_day, recipients,
@@ -88,7 +88,6 @@ export async function insertKeyRequest(
      returning id`,
     { ...request, decideWithinDays },
   );
-  if (row === undefined) throw new Error('the request for an API key was not stored');
   const { wabaId } = request;
   const workflowId = keyRequestWorkflowId(row.id);
   const task = { workflowId, kind: APPROVE_API_KEY, wabaId, eventId: workflowId, summary };
@@ -102,7 +101,7 @@ export async function countKeyRequests(
   wabaId: string,
   requesterId: string,
 ): Promise<{ open: number; own: number; lastDay: number }> {
-  const [row] = await query<{ open: number; own: number; lastDay: number }>(
+  return await queryOnly<{ open: number; own: number; lastDay: number }>(
     database,
     `select cast(count(*) filter (where state in ('requested', 'approved')) as integer) as open,
             cast(count(*) filter (where state in ('requested', 'approved') and requester_id = :requesterId)
@@ -111,7 +110,6 @@ export async function countKeyRequests(
        from api_key_requests where waba_id = :wabaId`,
     { wabaId, requesterId },
   );
-  return row ?? { open: 0, own: 0, lastDay: 0 };
 }
 
 /** Holds back other requests for keys of the WABA until the transaction ends, so that they can be counted. */

@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { deleteUpTo, execute, query, queryOne } from '../../platform/postgres/sql.ts';
+import { deleteUpTo, execute, query, queryOne, queryOnly } from '../../platform/postgres/sql.ts';
 import type { PortalRole } from './user-input.ts';
 
 /** A one-time link: an invitation, which is bound to no account until it is accepted, or a link for a new password. */
@@ -43,14 +43,13 @@ export async function insertInvitation(trx: Transaction, invitation: NewInvitati
         and (user_id is not null or tenant_id is not distinct from cast(:tenantId as bigint))`,
     invitation,
   );
-  const [row] = await query<{ expiresAt: Date }>(
+  const row = await queryOnly<{ expiresAt: Date }>(
     trx,
     `insert into invitations (token_hash, email, role, tenant_id, user_id, invited_by, ref, maker_id, mailed, expires_at)
      values (:tokenHash, :email, :role, :tenantId, :userId, :invitedBy, :ref, :makerId, :isMailed, now() + :lifetimeMs * interval '1 millisecond')
      returning expires_at as "expiresAt"`,
     invitation,
   );
-  if (row === undefined) throw new Error('the invitation was not stored');
   return row.expiresAt;
 }
 

@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query, queryColumn, queryOne, queryValue } from '../../platform/postgres/sql.ts';
+import { execute, hasRow, query, queryColumn, queryOne } from '../../platform/postgres/sql.ts';
 import type { TenantRole } from './user-store.ts';
 
 /** A user as a tenant sees them: nothing of other tenants. */
@@ -48,16 +48,14 @@ export async function hasMember(
   tenantId: string | null,
   email: string,
 ): Promise<boolean> {
-  const found = await queryValue<boolean>(
+  return await hasRow(
     database,
-    `select exists (select from users u
-        where u.email = :email
-          and case when cast(:tenantId as bigint) is null then u.is_operator
-                   else exists (select from memberships m where m.user_id = u.id and m.tenant_id = :tenantId) end
-     )`,
+    `select from users u
+      where u.email = :email
+        and case when cast(:tenantId as bigint) is null then u.is_operator
+                 else exists (select from memberships m where m.user_id = u.id and m.tenant_id = :tenantId) end`,
     { email, tenantId },
   );
-  return found ?? false;
 }
 
 /** A member of a tenant, locked until the transaction ends; null when there is none such. The user is locked before. */

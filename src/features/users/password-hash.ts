@@ -1,7 +1,7 @@
 import { type Argon2Parameters, argon2, createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { Database } from '../../platform/postgres/database.ts';
-import { query } from '../../platform/postgres/sql.ts';
+import { queryOnly } from '../../platform/postgres/sql.ts';
 
 /** Costs of argon2id: memory in KiB, passes and lanes. */
 type Costs = { memory: number; passes: number; parallelism: number };
@@ -82,7 +82,6 @@ function unpadded(bytes: Buffer): string {
 
 /** All accounts of an address share a salt, so that one computation tries a password against all of them. */
 export async function passwordSaltOf(database: Database, email: string): Promise<Buffer> {
-  const [row] = await query<{ salt: Buffer }>(database, 'select salt from password_salt');
-  if (row === undefined) throw new Error('the installation has no salt for passwords');
+  const row = await queryOnly<{ salt: Buffer }>(database, 'select salt from password_salt');
   return createHash('sha256').update(row.salt).update(email).digest().subarray(0, SALT_BYTES);
 }

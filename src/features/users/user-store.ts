@@ -1,6 +1,14 @@
 import type { NamedIn } from '../../platform/erasing.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { deleteUpTo, execute, query, queryOne, queryValue } from '../../platform/postgres/sql.ts';
+import {
+  deleteUpTo,
+  execute,
+  hasRow,
+  query,
+  queryOne,
+  queryOnly,
+  queryValue,
+} from '../../platform/postgres/sql.ts';
 import { PLATFORM_ISSUER } from './user-identities.ts';
 import type { PortalRole } from './user-input.ts';
 
@@ -42,13 +50,12 @@ const USER = `u.id, u.email, u.name, u.is_operator as "isOperator", ${MEMBERSHIP
 
 /** Adds an account and returns its id. The e-mail address must be in lower case. */
 export async function insertUser(database: Database, user: NewUser): Promise<string> {
-  const [row] = await query<{ id: string }>(
+  const row = await queryOnly<{ id: string }>(
     database,
     `insert into users (email, name, is_operator, password_hash)
      values (:email, :name, :isOperator, :passwordHash) returning id`,
     user,
   );
-  if (row === undefined) throw new Error('the user was not stored');
   return row.id;
 }
 
@@ -68,8 +75,7 @@ export async function lockUsers(trx: Transaction): Promise<void> {
 }
 
 export async function hasUsers(database: Database): Promise<boolean> {
-  const found = await queryValue<boolean>(database, 'select exists (select from users)');
-  return found ?? false;
+  return await hasRow(database, 'select from users limit 1');
 }
 
 export async function findUser(database: Database, id: string): Promise<User | null> {
@@ -84,11 +90,10 @@ export async function findUsersByEmail(database: Database, email: string): Promi
 
 /** `email` is in lower case. */
 export async function hasEmail(database: Database, userId: string, email: string): Promise<boolean> {
-  const rows = await query(database, 'select from users where id = :userId and email = :email', {
+  return await hasRow(database, 'select from users where id = :userId and email = :email', {
     userId,
     email,
   });
-  return rows.length === 1;
 }
 
 export type SignInCandidate = {

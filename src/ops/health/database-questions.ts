@@ -9,7 +9,7 @@ import { oldSnapshots } from '../../platform/postgres/long-holders.ts';
 import { readPartitions } from '../../platform/postgres/partitions.ts';
 import { missingMigrations, readSchemaState } from '../../platform/postgres/schema-state.ts';
 import { readClockSkewMs, settingsThatLose } from '../../platform/postgres/server-checks.ts';
-import { query } from '../../platform/postgres/sql.ts';
+import { query, queryOnly } from '../../platform/postgres/sql.ts';
 import { listHousekeepingSteps, listSeenWorkers } from '../../platform/postgres/worker-processes.ts';
 import { ageSeconds, type Finding, fail, ok, sizeOf, unlessFine, warn } from './findings.ts';
 import { EXPIRES_SOON_DAYS } from './limits.ts';
@@ -168,13 +168,17 @@ export const DATABASE_QUESTIONS = {
 
 async function lookAtServer({ database }: { database: Database }): Promise<Finding[]> {
   const startMs = performance.now();
-  const [row] = await query<{ version: string; bytes: string; used: number; most: number }>(
+  const { version, bytes, used, most } = await queryOnly<{
+    version: string;
+    bytes: string;
+    used: number;
+    most: number;
+  }>(
     database,
     `select current_setting('server_version') as version, pg_database_size(current_database()) as bytes,
             (select count(*)::integer from pg_stat_activity) as used,
             current_setting('max_connections')::integer as most`,
   );
-  const { version = '', bytes = '0', used = 0, most = 1 } = row ?? {};
   const tookMs = Math.round(performance.now() - startMs);
   const found: Finding[] = [ok(`PostgreSQL ${version}, ${sizeOf(Number(bytes))}, answered in ${tookMs} ms`)];
   if (used > 0.9 * most)
@@ -201,14 +205,17 @@ async function lookAtRole({
   database: Database;
   isEmbedded: boolean;
 }): Promise<Finding[]> {
-  const [row] = await query<{ role: string; isSuperuser: boolean; unreadable: string[] }>(
+  const { role, isSuperuser, unreadable } = await queryOnly<{
+    role: string;
+    isSuperuser: boolean;
+    unreadable: string[];
+  }>(
     database,
     `select current_user as role, (select rolsuper from pg_roles where rolname = current_user) as "isSuperuser",
             array(select c.relname::text from pg_class c join pg_namespace n on n.oid = c.relnamespace
                    where n.nspname = current_schema() and c.relkind in ('r', 'p') and not c.relispartition
                      and not has_table_privilege(c.oid, 'select') order by 1) as unreadable`,
   );
-  const { role = '', isSuperuser = false, unreadable = [] } = row ?? {};
   const kind = isSuperuser ? 'the superuser of the embedded server' : 'no superuser';
   const grant = 'give the role its rights: deploy/postgres/roles.sql';
   return unlessFine(
@@ -224,12 +231,11 @@ async function lookAtRole({
 export const LATELY = `date_trunc('minute', now()) - interval '1 minute'`;
 
 async function readTraffic(database: Database): Promise<{ delivered: number; failed: number }> {
-  const [row] = await query<{ delivered: number; failed: number }>(
+  return await queryOnly<{ delivered: number; failed: number }>(
     database,
     `select coalesce(sum(successes), 0) / seconds as delivered, coalesce(sum(failures), 0) / seconds as failed
        from (select cast(extract(epoch from now() - (${LATELY})) as double precision) as seconds) as span
        left join endpoint_minutes on minute >= ${LATELY}
       group by seconds`,
   );
-  return row ?? { delivered: 0, failed: 0 };
 }

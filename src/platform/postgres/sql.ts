@@ -41,6 +41,15 @@ export async function queryOnly<Row>(
   return row;
 }
 
+/** Whether a statement gives a row. */
+export async function hasRow(
+  database: StatementRunner,
+  text: string,
+  bindings: Bindings = {},
+): Promise<boolean> {
+  return (await query(database, text, bindings)).length > 0;
+}
+
 /** The first column of what a statement gives. */
 export async function queryColumn<Value>(
   database: StatementRunner,

@@ -1,5 +1,5 @@
 import type { Database } from './database.ts';
-import { execute, query, queryColumn, queryValue } from './sql.ts';
+import { execute, query, queryColumn, queryOnly, queryValue } from './sql.ts';
 
 /** A worker sends a heartbeat every second or two; a process without one for longer is taken for dead. */
 export const WORKER_LIVES_MS = 5_000;
@@ -32,7 +32,7 @@ export async function reportWorker(
   recent: RecentAttempts = { attempts: 0, withRun: 0 },
   proxyTrouble: string | null = null,
 ): Promise<WorkerPeers> {
-  const [row] = await query<WorkerPeers>(
+  return await queryOnly<WorkerPeers>(
     database,
     `with reported as (
        insert into worker_processes as w (id, recent_attempts, recent_with_run, proxy_trouble)
@@ -48,7 +48,6 @@ export async function reportWorker(
       where id <> :id and ${LIVES}`,
     { id, ...recent, proxyTrouble },
   );
-  return row ?? { count: 1, rank: 0, isElsewhere: false, isLeader: true };
 }
 
 export type SeenWorker = RecentAttempts & { id: string; seenAt: Date; isUp: boolean };

@@ -1,6 +1,6 @@
 import { columnsOf } from '../../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../../platform/postgres/database.ts';
-import { execute, query, queryColumn, queryValue } from '../../../platform/postgres/sql.ts';
+import { execute, hasRow, query, queryColumn, queryValue } from '../../../platform/postgres/sql.ts';
 import type { BodyParameters } from './broadcast-message.ts';
 
 /**
@@ -146,14 +146,13 @@ export async function suppressRecipients(
 
 /** Whether a message of it is to be sent, or to be sent again. */
 export async function isUnderWay(database: Database, broadcastId: string): Promise<boolean> {
-  const rows = await query(
+  return await hasRow(
     database,
     `select 1 from broadcast_recipients r join outbound_messages o on o.message_id = r.message_id
       where r.broadcast_id = :broadcastId and r.state = 'queued' and o.state in ('queued', 'sending')
       order by r.id desc limit 1`,
     { broadcastId },
   );
-  return rows.length > 0;
 }
 
 /** SQL: the code of an error that ended a message, of upstream where there is one. */
