@@ -54,7 +54,6 @@ export async function insertOutboundMessages(
     referenceId: payment?.referenceId ?? null,
     configuration: payment?.configuration ?? null,
   }));
-  const { content, ...columns } = columnsOf(rows, ...NEW_COLUMNS);
   await execute(
     trx,
     `with given as (
@@ -69,23 +68,13 @@ export async function insertOutboundMessages(
      insert into outbound_messages (message_id, waba_id, phone_number_id, recipient, media_ids, payment_reference,
                                     payment_configuration, api_key_id, upstream_path)
      select id, waba_id, phone_number_id, recipient, cast(media_ids as uuid[]), reference_id, configuration, api_key_id, upstream_path from given`,
-    { ...columns, content: textArray(rows.map((row) => row.content)) },
+    {
+      ...columnsOf(rows, 'id', 'wabaId', 'phoneNumberId', 'conversationId', 'type', 'contextId', 'targetId'),
+      ...columnsOf(rows, 'recipient', 'mediaIds', 'referenceId', 'configuration', 'apiKeyId', 'upstreamPath'),
+      content: textArray(rows.map((row) => row.content)),
+    },
   );
 }
-
-const NEW_COLUMNS = [
-  ...([
-    'id',
-    'wabaId',
-    'phoneNumberId',
-    'conversationId',
-    'type',
-    'content',
-    'contextId',
-    'targetId',
-  ] as const),
-  ...(['recipient', 'mediaIds', 'referenceId', 'configuration', 'apiKeyId', 'upstreamPath'] as const),
-] as const;
 
 export type SendTurn =
   /** The caller sends it; no other does until `timeoutMs` are over. */
