@@ -7,8 +7,11 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  */
 const FRESH = 'test/support/fresh-modules.ts';
 
+/** What a test leaves is mostly dead before a young generation of this size is full: half as many collections copy it. */
+const YOUNG_SPACE = ['--min-semi-space-size=64', '--max-semi-space-size=64'];
+
 /** Files side by side: most of the time they wait for servers. */
-const SIDE_BY_SIDE = { maxWorkers: 5, isolate: false, sequence: { groupOrder: 0 } };
+const SIDE_BY_SIDE = { maxWorkers: 5, isolate: false, execArgv: YOUNG_SPACE, sequence: { groupOrder: 0 } };
 
 /** A test waits for a cause, and goes on when it is there: its limit serves a machine at a quarter of this one's speed. */
 const PATIENT = { testTimeout: 300_000, hookTimeout: 300_000 };
@@ -25,19 +28,20 @@ const TIMED = [
 
 /** They take minutes, and hold whatever else the machine does: rows that are read, CPU of the process, processes that are killed. */
 const LONG = [
-  'test/integration/api/body-costs.test.ts',
+  'test/integration/**/*-plans.test.ts',
+  'test/integration/api/{body-costs,long-values}.test.ts',
+  'test/integration/platform/long-responses.test.ts',
   'test/integration/deliveries/{unrecordable,kill-worker}.test.ts',
   'test/integration/messages/send/kill-processes.test.ts',
-  'test/integration/messages/broadcasts/broadcast-drill.test.ts',
-  'test/integration/worker/idle-plans.test.ts',
+  'test/integration/messages/broadcasts/broadcast-{drill,kills}.test.ts',
 ];
 
 /** They render the chart with helm, which takes minutes to build. */
 const CHART = ['test/unit/deployment/chart*.test.ts'];
 const PODS = ['test/integration/deployment/pods.test.ts'];
 
-/** They kill and freeze parts of the product again and again. */
-const DRILLS = ['test/acceptance/{drill,outage}.test.ts'];
+/** They kill and freeze parts of the product again and again, or send it thousands of requests. */
+const DRILLS = ['test/acceptance/{drill,outage,schemathesis}.test.ts'];
 
 const ACCEPTANCE = {
   globalSetup: ['test/acceptance/support/stack-setup.ts'],
@@ -54,7 +58,6 @@ const WAITING = new RegExp(
     'docs/docs-site',
     'deliveries/(backlog-return|backlog-return-causes|dead-workers|session-workflow|stuck-workflow|workflow-ids)',
     'deliveries/temporal-(away|frozen)',
-    'messages/broadcasts/broadcast-kills',
     'platform/temporal/connection',
     'worker/(deaf-worker|idle-transactions)',
   ].join('|')})\\.test\\.ts$`,
