@@ -5,7 +5,12 @@ import {
   type EmbeddedDescription,
 } from '../../src/platform/local-stack/embedded-description.ts';
 
-const CHROMIUM = [process.env.HELIOGRAPH_CHROMIUM ?? '', '/usr/bin/chromium', '/usr/bin/chromium-browser'];
+const CHROMIUM = [
+  process.env.HELIOGRAPH_CHROMIUM ?? '',
+  '/usr/bin/chromium-headless-shell',
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+];
 
 /** The stack that `npm start` runs on a data directory; ends the process when there is none. */
 export function runningStack(dataDir: string): EmbeddedDescription {

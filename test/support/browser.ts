@@ -5,6 +5,7 @@ import { PATIENCE_MS } from './patience.ts';
 /** Where Debian and others put it; `npm test` installs it where it is missing. */
 const CHROMIUM = [
   process.env.HELIOGRAPH_CHROMIUM ?? '',
+  '/usr/bin/chromium-headless-shell',
   '/usr/bin/chromium',
   '/usr/bin/chromium-browser',
   '/usr/bin/google-chrome',
