@@ -4,13 +4,7 @@ import {
   descriptionFile,
   type EmbeddedDescription,
 } from '../../src/platform/local-stack/embedded-description.ts';
-
-const CHROMIUM = [
-  process.env.HELIOGRAPH_CHROMIUM ?? '',
-  '/usr/bin/chromium-headless-shell',
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-];
+import { systemChromium } from '../system-chromium.ts';
 
 /** The stack that `npm start` runs on a data directory; ends the process when there is none. */
 export function runningStack(dataDir: string): EmbeddedDescription {
@@ -24,7 +18,7 @@ export function runningStack(dataDir: string): EmbeddedDescription {
 
 /** Chromium as the system has it; otherwise the one that Playwright finds. */
 export async function launchChromium(): Promise<Browser> {
-  const executablePath = CHROMIUM.find((path) => path !== '' && existsSync(path));
+  const executablePath = systemChromium();
   return await chromium.launch({ ...(executablePath && { executablePath }), args: ['--no-sandbox'] });
 }
 

@@ -1,15 +1,6 @@
-import { existsSync } from 'node:fs';
 import { type Browser, chromium } from 'playwright-core';
+import { systemChromium } from '../../scripts/system-chromium.ts';
 import { PATIENCE_MS } from './patience.ts';
-
-/** Where Debian and others put it; `npm test` installs it where it is missing. */
-const CHROMIUM = [
-  process.env.HELIOGRAPH_CHROMIUM ?? '',
-  '/usr/bin/chromium-headless-shell',
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-];
 
 /** Chromium tries to reach its maker otherwise. */
 const QUIET = [
@@ -24,7 +15,7 @@ const QUIET = [
 
 /** Starts the browser of a test file. Throws where there is no Chromium. */
 export async function launchChrome(): Promise<Browser> {
-  const executablePath = CHROMIUM.find((path) => path !== '' && existsSync(path));
+  const executablePath = systemChromium();
   if (executablePath === undefined) throw new Error('no Chromium: install it or set HELIOGRAPH_CHROMIUM');
   const browser = await chromium.launch({ executablePath, args: QUIET });
   const newContext = browser.newContext.bind(browser);

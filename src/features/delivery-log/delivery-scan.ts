@@ -68,7 +68,7 @@ export async function scanDeliveries(
 }
 
 /**
- * One statement over one day of a WABA. It reads the newest rows of each endpoint that has any, along the index on
+ * One statement over one day of a WABA. It reads the newest rows of each endpoint that has some, along the index on
  * (waba_id, endpoint_id, created_at), and looks no further back than where the busiest of them was cut off. The
  * endpoints are found by skipping through the index, because deleted ones have deliveries too.
  */

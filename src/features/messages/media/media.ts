@@ -1,6 +1,6 @@
 import { columnsOf } from '../../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../../platform/postgres/database.ts';
-import { execute, query, queryColumn, queryOne, queryValue } from '../../../platform/postgres/sql.ts';
+import { execute, hasRow, query, queryColumn, queryOne, queryValue } from '../../../platform/postgres/sql.ts';
 import { RequestError } from '../../../platform/request-input.ts';
 import type { TaskKind, WorkflowTask } from '../../../platform/temporal/workflow-tasks.ts';
 
@@ -108,12 +108,12 @@ export async function takePendingMedia(
 
 export async function hasMedia(database: Database, wabaId: string, messageId: string): Promise<boolean> {
   const text = 'select 1 from media where message_id = :messageId and waba_id = :wabaId';
-  return (await query(database, text, { messageId, wabaId })).length > 0;
+  return await hasRow(database, text, { messageId, wabaId });
 }
 
 export async function isMediaStored(database: Database, messageId: string): Promise<boolean> {
   const text = `select 1 from media where message_id = :messageId and state = 'stored'`;
-  return (await query(database, text, { messageId })).length > 0;
+  return await hasRow(database, text, { messageId });
 }
 
 /** The WABA's media that was stored last and that upstream still keeps, by upstream's id. */
@@ -143,7 +143,7 @@ export async function findErasedKeys(database: Database, objectKeys: readonly st
 
 export async function isFileErased(database: Database, wabaId: string, messageId: string): Promise<boolean> {
   const text = 'select 1 from erased_files where waba_id = :wabaId and message_id = :messageId';
-  return (await query(database, text, { wabaId, messageId })).length > 0;
+  return await hasRow(database, text, { wabaId, messageId });
 }
 
 /** As the head of its event says. */
